@@ -71,7 +71,8 @@ PRICE_FILE = """{"provider":"p","name":"P","instance":{"type":"t","cores":@cores
 "egress":{"unit":"TB","includedPerMachine":@included@,"tiers":[{"upTo":@upTo@,"price":{"amount":@egress@,
 "currency":"EUR","date":"2026-01-01","source":"s"}},{"price":{"amount":1,"currency":"EUR","date":"2026-01-01",
 "source":"s"}}]}}"""
-MAX_SECONDS = 20
+#: Simulations of three numbers of servers take ten seconds in a debug build.
+MAX_SECONDS = 60
 
 
 def attack(lab, record):

@@ -108,7 +108,7 @@ import Testing
         (#"{"durationSeconds":-1}"#, "input.field"), (#"{"queue":""}"#, "input.field"),
         (#"{"queue":"nowhere"}"#, "input.notFound"), (#"{"name":"a\nb"}"#, "input.field"),
         (#"{"parts":0}"#, "input.field"), (#"{"parts":5041}"#, "input.field"),
-        (#"{"urls":""}"#, "input.field"),
+        (#"{"urls":[]}"#, "input.field"), (#"{"urls":["a",""]}"#, "input.field"),
     ]) func wrongTestsAreRefused(_ change: String, _ code: String) async throws {
         try await Fixture.with { fixture in
             var fields: [String: Any] = [
@@ -166,17 +166,20 @@ import Testing
         }
     }
 
-    /// Rows and URLs may have secrets: only workers with a running shard read them.
+    /// Rows and URLs may have secrets: only workers with a shard read them.
     @Test func dataIsInNoAnswerButThatToItsShard() async throws {
         try await Fixture.with { fixture in
             var test = Self.test()
-            (test.parts, test.urls) = (1, "http://h/?token=s3cret")
+            (test.parts, test.urls) = (1, ["http://h/?token=s3cret"])
             _ = try await fixture.client.create(test)
             try await fixture.client.add(
                 LoadTestData(parts: [.init(number: 0, data: "query\ntoken=s3cret")]), to: Self.id)
             let place = try await fixture.client.join(
                 Self.id, LoadTestJoin(worker: Fixture.worker, name: "w"))
-            #expect(place.parts == 1 && place.urls == test.urls)
+            #expect(place.parts == 1 && place.urlBlocks == 1)
+            let urls = try await fixture.client.loadParts(
+                LoadTestPartsRequest(worker: Fixture.worker, from: 0, urls: true), of: Self.id)
+            #expect(urls.parts.map(\.data) == test.urls)
             let ready = LoadTestReport(worker: Fixture.worker, progress: .ready)
             #expect(try await fixture.client.report(ready, of: Self.id).kind == .run)
             let request = LoadTestPartsRequest(worker: Fixture.worker, from: 0)

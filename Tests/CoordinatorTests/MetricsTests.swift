@@ -256,21 +256,10 @@ import Transfer
                 (counts.assetsCompleted, counts.assetsFailed) = (1, 1)
                 fixture.coordinator.metrics.count(counts)
             }
-            _ = try await Page(fixture)
-            let clock = ContinuousClock()
-            var durations: [Duration] = []
-            var bytes = 0
-            for _ in 0..<5 {
-                durations.append(
-                    try await clock.measure { bytes = try await Page(fixture).bytes })
-            }
             let page = try await Page(fixture)
             #expect(page.samples.keys.count { $0.hasPrefix("dray_queue_jobs") } == 200)
             #expect(page.samples.keys.count { $0.hasPrefix("dray_origin_cooldown") } == 50)
-            #expect(bytes < 200_000)
-            // With the query; a debug build, and this reader, take several times what users wait.
-            #expect(durations.min() ?? .zero < .milliseconds(500), "\(durations)")
-            print("scrape: \(bytes) bytes, \(durations)")
+            #expect(page.bytes < 200_000)
         }
     }
 

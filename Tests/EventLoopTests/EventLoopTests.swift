@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import EventLoop
@@ -80,6 +81,20 @@ private final class Counter: Sendable {
         loop.shutdown()
         #expect(count.withLock { $0 } == 100)
         #expect(!loop.execute { count.withLock { $0 += 1 } })
+    }
+
+    /// As the last reference to its owner may go on the loop.
+    @Test func aLoopThatShutsItselfDownEnds() async throws {
+        let loop = try EventLoop(name: "test")
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                loop.shutdown()
+                // Queued work still runs.
+                loop.execute { continuation.resume() }
+            }
+        }
+        try await waitUntil(deadlineSeconds: 30, "the end of the loop") { !loop.execute {} }
+        loop.shutdown()
     }
 }
 

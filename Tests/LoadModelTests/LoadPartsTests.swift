@@ -11,6 +11,32 @@ import Testing
             .map { parts.texts[$0] }
     }
 
+    /// Reads the parts of a shard of viewers' data.
+    private static func rows(_ parts: [String], ofShards shards: Int) throws -> ViewerData {
+        var (plan, scenario) = (LoadPlan(), LoadScenario())
+        try add(parts, to: &plan, &scenario, ofShards: shards)
+        return plan.viewerData
+    }
+
+    /// Reads the parts of a shard of a replay.
+    private static func replay(
+        _ scenario: LoadScenario, urls: String, _ parts: [String], ofShards shards: Int
+    ) throws -> LoadScenario {
+        var (plan, scenario) = (LoadPlan(), scenario)
+        try scenario.setReplay(urls: urls)
+        try add(parts, to: &plan, &scenario, ofShards: shards)
+        return scenario
+    }
+
+    private static func add(
+        _ parts: [String], to plan: inout LoadPlan, _ scenario: inout LoadScenario,
+        ofShards shards: Int
+    ) throws {
+        var data = LoadShardData(parts: parts.count, of: scenario)
+        for part in parts { try data.add(part) }
+        data.move(to: &plan, &scenario, shards: shards)
+    }
+
     private static func arrivals(_ arrivals: LoadArrivals) -> [LoadArrival] {
         var arrivals = arrivals
         var all: [LoadArrival] = []
@@ -31,11 +57,10 @@ import Testing
         let whole = try ViewerData(text).rows
         #expect(whole.count == rows && whole[rows - 1].headers.first?.value == "a,\(rows - 1)")
         let parts = try LoadParts(viewerData: text)
-        #expect(parts.urls == nil && parts.texts.count == min(rows, WireLimits.loadParts))
+        #expect(parts.urlBlocks == nil && parts.texts.count == min(rows, WireLimits.loadParts))
         var all: [ViewerData.Row] = []
         for shard in 0..<shards {
-            let own = try ViewerData(
-                parts: Self.own(parts, shard, of: shards), ofShards: shards)
+            let own = try Self.rows(Self.own(parts, shard, of: shards), ofShards: shards)
             #expect(own.shards == shards)
             let numbers = own.rows.compactMap { Int($0.query.dropFirst("token=".count)) }
             #expect(numbers == numbers.sorted() && numbers.count == own.rows.count)
@@ -61,8 +86,7 @@ import Testing
         let parts = try LoadParts(viewerData: Self.file(rows: 12))
         let (shards, threads) = (3, 2)
         for shard in 0..<shards {
-            let data = try ViewerData(
-                parts: Self.own(parts, shard, of: shards), ofShards: shards)
+            let data = try Self.rows(Self.own(parts, shard, of: shards), ofShards: shards)
             var rows: [Int] = []
             for thread in 0..<threads {
                 let loop = LoadShard(index: shard, count: shards).part(thread, of: threads)
@@ -109,25 +133,23 @@ import Testing
         whole.setReplay(Self.replay(count))
         let parts = try LoadParts(Self.replay(count))
         #expect(parts.texts.count == min(max(count, 200), WireLimits.loadParts))
-        let urls = try #require(parts.urls)
+        let urls = try #require(parts.urlBlocks).joined(separator: "\n")
         var all: [LoadArrival] = []
         for index in 0..<shards {
             let shard = LoadShard(index: index, count: shards)
-            var scenario = try LoadScenarioReader.read(
-                Array(try LoadScenarioWriter.write(whole).utf8))
-            try scenario.setReplay(
-                urls: urls, parts: Self.own(parts, index, of: shards), ofShards: shards)
+            let scenario = try Self.replay(
+                try LoadScenarioReader.read(Array(try LoadScenarioWriter.write(whole).utf8)),
+                urls: urls, Self.own(parts, index, of: shards), ofShards: shards)
             // Two threads of its worker.
             let own = (0..<2).flatMap { thread in
                 Self.arrivals(LoadArrivals(scenario, .constant, shard.part(thread, of: 2)))
             }
-            let planned = Self.arrivals(LoadArrivals(whole, .constant, ofWorker: shard))
             // What the client would count of it if it was lost.
-            #expect(planned.count == own.count)
-            #expect(
-                zip(planned, own.sorted { $0.seconds < $1.seconds }).allSatisfy {
-                    abs($0.seconds - $1.seconds) < 2e-6
-                })
+            let log = try #require(whole.replay)
+            for seconds in [0, 0.00001, 0.0501, 0.2501, 900.001, 900.501, 1e9] {
+                #expect(
+                    log.requests(of: shard, before: seconds) == own.count { $0.seconds < seconds })
+            }
             all += own
         }
         let expected = Self.arrivals(LoadArrivals(whole, .constant, .whole))
@@ -167,14 +189,49 @@ import Testing
         var scenario = LoadScenario()
         scenario.targets = [LoadTarget(name: "log", source: .url("http://h/", .file))]
         #expect {
-            try scenario.setReplay(urls: "http://h/a\nhttp://h/b", parts: [part], ofShards: 1)
+            _ = try Self.replay(scenario, urls: "http://h/a\nhttp://h/b", [part], ofShards: 1)
         } throws: {
             ($0 as? Failure)?.code == .clusterProtocol
         }
         #expect(throws: Failure.self) {
-            try scenario.setReplay(urls: "http://h/a b", parts: [], ofShards: 1)
+            try scenario.setReplay(urls: "http://h/a b")
         }
-        try scenario.setReplay(urls: "http://h/a", parts: ["", "a 0\n"], ofShards: 2)
+        scenario = try Self.replay(scenario, urls: "http://h/a", ["a 0\n", ""], ofShards: 2)
         #expect(scenario.replay?.count == 1 && scenario.replay?.logSeconds == 1e-5)
+    }
+
+    @Test(arguments: [
+        ["", "0 0\n"], ["0 0\n0 0\n", ""], ["0 0\n", "", "0 0\n"],
+        ["0 0\n0 0\n", "0 0\n", "0 0\n0 0\n"],
+    ])
+    func partsThatDoNotBelongTogetherAreRefused(parts: [String]) throws {
+        var scenario = LoadScenario()
+        scenario.targets = [LoadTarget(name: "log", source: .url("http://h/", .file))]
+        #expect {
+            _ = try Self.replay(scenario, urls: "http://h/a", parts, ofShards: 1)
+        } throws: {
+            ($0 as? Failure)?.code == .clusterProtocol
+        }
+    }
+
+    /// A coordinator cannot make a worker reserve any memory that it wants.
+    @Test func moreItemsThanAClientMaySendAreRefused() throws {
+        var items = DealtItems(parts: 3, maxItems: 7, filler: 0)
+        #expect(throws: Failure.self) { try items.add([0, 3, 6, 9]) }
+        #expect(items.take() == nil)
+        try items.add([0, 3, 6])
+        try items.add([1, 4])
+        #expect(items.take() == nil)
+        try items.add([2, 5])
+        #expect(throws: Failure.self) { try items.add([7]) }
+        #expect(items.take() == Array(0..<7) && items.take() == nil)
+    }
+
+    @Test func urlsAreInBlocksOfWholeLines() throws {
+        let urls = (0..<1_500).map { "http://h/\($0)/" + String(repeating: "x", count: 2_000) }
+        let blocks = try #require(try LoadParts(Self.replay(10, urls: urls)).urlBlocks)
+        #expect(blocks.count == 3)
+        #expect(blocks.allSatisfy { $0.utf8.count <= WireLimits.loadPageBytes })
+        #expect(blocks.joined(separator: "\n") == urls.joined(separator: "\n"))
     }
 }

@@ -117,7 +117,11 @@ import Testing
         try read.check()
         #expect(read.targets.map(\.source) == [.url("http://a.example:81/", .file)])
         #expect(read.durationSeconds == scenario.durationSeconds)
-        try read.setReplay(urls: urls.joined(separator: "\n"), parts: ["0 1\n"], ofShards: 1)
+        try read.setReplay(urls: urls.joined(separator: "\n"))
+        var data = LoadShardData(parts: 1, of: read)
+        try data.add("0 1\n")
+        var plan = LoadPlan()
+        data.move(to: &plan, &read, shards: 1)
         #expect(read.replay?.urls == urls && read.replay?.count == 1)
     }
 }

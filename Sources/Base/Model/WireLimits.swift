@@ -136,7 +136,10 @@ package enum WireLimits {
     package static let loadParts = 5_040
     package static let loadPartBytes = 4 << 20
     package static let loadDataBytes = 128 << 20
-    /// Largest size of the URLs of a replay together, in bytes.
+    /// Bytes of parts in one answer, which may have one longer part; largest block of URLs.
+    package static let loadPageBytes = 1 << 20
+    /// Maximum blocks of the URLs of a replay, and the size of all in bytes.
+    package static let loadURLBlocks = 32
     package static let loadURLBytes = 8 << 20
     /// Bytes of data per second for which the start of a load test waits, so that workers fetch theirs.
     package static let loadDataBytesPerSecond = 8 << 20

@@ -8,17 +8,26 @@ extension CoordinatorClient {
     package func create(
         _ test: LoadTestSubmission, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestStatus {
-        try await post("/v1/load-tests", test, call: Call(retrySeconds: retrySeconds))
+        let bytes = (test.urls ?? []).reduce(test.scenario.utf8.count) { $0 + $1.utf8.count }
+        return try await post(
+            "/v1/load-tests", test,
+            call: Call(retrySeconds: retrySeconds, waitSeconds: Self.sendSeconds(bytes)))
     }
 
     /// Adds parts of a test's data. Throws `input.notFound`, `input.field` for a part that the test
     /// does not have, and `input.tooLarge`.
+    @discardableResult
     package func add(
         _ data: LoadTestData, to id: LoadTestID, retrySeconds: Double? = nil
-    ) async throws(Failure) {
-        try await post(
-            "/v1/load-tests/\(id)/data", data, call: Call(retrySeconds: retrySeconds))
+    ) async throws(Failure) -> LoadTestDataAnswer {
+        let bytes = data.parts.reduce(0) { $0 + $1.data.utf8.count }
+        return try await post(
+            "/v1/load-tests/\(id)/data", data,
+            call: Call(retrySeconds: retrySeconds, waitSeconds: Self.sendSeconds(bytes)))
     }
+
+    /// Returns the seconds that a long body has beside the time for an answer, at 128 KiB a second.
+    private static func sendSeconds(_ bytes: Int) -> Double { Double(bytes) / Double(128 << 10) }
 
     package func loadTests(retrySeconds: Double? = nil) async throws(Failure) -> LoadTestList {
         try await get("/v1/load-tests", call: Call(retrySeconds: retrySeconds))

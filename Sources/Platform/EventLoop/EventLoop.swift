@@ -107,18 +107,37 @@ package final class EventLoop: Sendable {
     }
 
     /// Runs the queued work, ends the thread and joins it. Timers and registrations are dropped
-    /// without a call. May be called more than once, but not on the loop itself.
+    /// without a call. May be called more than once.
+    ///
+    /// On the loop itself, where the last reference to its owner may go, it returns at once, and the
+    /// thread ends after this tick.
     package func shutdown() {
-        precondition(!isInLoop, "a loop cannot join itself")
+        guard !isInLoop else { return detach() }
         thread.withLock { handle in
             guard let running = handle else { return }
-            inbox.withLock { box in
-                box.phase = .closing
-                box.isSleeping = false
-            }
+            markClosing()
             wake()
             pthread_join(running, nil)
             handle = nil
+        }
+    }
+
+    private func detach() {
+        markClosing()
+        // Another thread that has the lock joins this one.
+        _ = thread.withLockIfAvailable { handle in
+            guard let running = handle else { return }
+            pthread_detach(running)
+            handle = nil
+        }
+    }
+
+    /// The thread ends once the queued work is done.
+    private func markClosing() {
+        inbox.withLock { box in
+            guard box.phase == .open else { return }
+            box.phase = .closing
+            box.isSleeping = false
         }
     }
 

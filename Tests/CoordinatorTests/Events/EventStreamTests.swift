@@ -234,7 +234,7 @@ import Testing
                 guard case .event(let event) = update else { continue }
                 received += 1
                 if event.kind.rawValue == "worker.returned" { break }
-                if received.isMultiple(of: 1000) { try await stream.readBlock() }
+                if received.isMultiple(of: 250) { try await stream.readBlock() }
             }
             #expect(received == 20_002)
             let text = try await stream.read(until: "worker.returned")

@@ -11,7 +11,7 @@ import Testing
     private static func test(workers: Int, parts: Int) -> LoadTestSubmission {
         var test = LoadTestTests.test(workers: workers)
         test.parts = parts
-        test.urls = "http://h/a\nhttp://h/b"
+        test.urls = ["http://h/a\nhttp://h/b", "http://h/c"]
         return test
     }
 
@@ -42,7 +42,7 @@ import Testing
         for worker in all {
             let place = try await queue.loadTests.shards.join(
                 test.id, LoadTestJoin(worker: worker, name: "w"))
-            #expect(place.parts == test.parts && place.urls == test.urls)
+            #expect(place.parts == test.parts && place.urlBlocks == test.urls?.count)
             _ = try await queue.loadTests.shards.report(
                 LoadTestTests.report(worker, .ready), of: test.id)
         }
@@ -62,6 +62,16 @@ import Testing
             #expect(try await state() == .waiting)
             try await queue.loadTests.add(Self.data(0..<5), to: test.id)
             try await queue.loadTests.add(Self.data(3..<6), to: test.id)
+            // Each gets all URLs as soon as it has joined.
+            for worker in workers {
+                var blocks: [LoadTestData.Part] = []
+                for from in 0...2 {
+                    blocks += try await queue.loadTests.shards.parts(
+                        LoadTestPartsRequest(worker: worker, from: from, urls: true), of: test.id
+                    ).parts
+                }
+                #expect(blocks.map(\.number) == [0, 1] && blocks.map(\.data) == test.urls)
+            }
             // Also when the wait is over.
             try await fixture.pool.query("UPDATE load_test SET join_until = now() - interval '1 s'")
             _ = try await queue.loadTests.supervision.reconcile()
@@ -69,7 +79,8 @@ import Testing
             await #expect {
                 try await Self.parts(queue, test.id, workers[0])
             } throws: { ($0 as? Failure)?.code == .inputNotFound }
-            try await queue.loadTests.add(Self.data(6..<8), to: test.id)
+            #expect(
+                try await queue.loadTests.add(Self.data(6..<8), to: test.id).state == .waiting)
             #expect(try await state() == .running)
             for (worker, own) in zip(workers, [[0, 3, 6], [1, 4, 7], [2, 5]]) {
                 #expect(try await Self.parts(queue, test.id, worker) == own)
@@ -77,8 +88,13 @@ import Testing
             await #expect {
                 try await Self.parts(queue, test.id, .random())
             } throws: { ($0 as? Failure)?.code == .inputNotFound }
+            await #expect {
+                try await queue.loadTests.shards.parts(
+                    LoadTestPartsRequest(worker: .random(), from: 0, urls: true), of: test.id)
+            } throws: { ($0 as? Failure)?.code == .inputNotFound }
             // Neither a late part nor the end of one shard changes anything.
-            try await queue.loadTests.add(Self.data(0..<1), to: test.id)
+            #expect(
+                try await queue.loadTests.add(Self.data(0..<1), to: test.id).state == .running)
             _ = try await queue.loadTests.shards.report(
                 LoadTestTests.report(workers[0], .finished), of: test.id)
             #expect(try await fixture.count("load_part") == 8)
@@ -88,9 +104,25 @@ import Testing
             }
             #expect(try await state() == .ended)
             #expect(try await fixture.count("load_part") == 0)
-            #expect(try await fixture.count("load_test WHERE urls IS NOT NULL") == 0)
-            try await queue.loadTests.add(Self.data(0..<8), to: test.id)
+            #expect(try await fixture.count("load_url_block") == 0)
+            #expect(try await queue.loadTests.add(Self.data(0..<8), to: test.id).state == .ended)
             #expect(try await fixture.count("load_part") == 0)
+        }
+    }
+
+    /// It would send another load.
+    @Test func aWorkerThatTakesNoDataIsNotWantedForATestWithData() async throws {
+        try await QueueFixture.with("load_data_unknown") { fixture in
+            let queue = fixture.queue
+            let test = Self.test(workers: 1, parts: 1)
+            _ = try await queue.loadTests.create(test)
+            let old = LoadTestJoin(worker: .random(), name: "w", takesData: nil)
+            #expect(try await queue.loadTests.shards.join(test.id, old).scenario == nil)
+            #expect(try await fixture.count("load_shard") == 0)
+            _ = try await queue.loadTests.stop(test.id)
+            let plain = LoadTestTests.test(workers: 1)
+            _ = try await queue.loadTests.create(plain)
+            #expect(try await queue.loadTests.shards.join(plain.id, old).scenario != nil)
         }
     }
 

@@ -15,6 +15,8 @@ import Testing
         with code: FailureCode = "origin.http.404"
     ) async throws {
         try await fixture.submit(assets)
+        // The last try of each.
+        try await fixture.pool.query("UPDATE job SET attempt = 7 WHERE kind = 'fetch'")
         let grant = try await fixture.lease()
         let failing = grant.jobs.filter { job in suffixes.contains { job.key.hasSuffix($0) } }
         #expect(failing.count == suffixes.count && failing.allSatisfy { $0.kind == .fetch })
@@ -34,7 +36,8 @@ import Testing
 
     /// Lets the time pass for which workers may still be storing something.
     private func passGrace(_ fixture: F) async throws {
-        try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")
+        try await fixture.pool.query(
+            "UPDATE unneeded_file SET due_at = now() WHERE due_at < 'infinity'")
         _ = try await fixture.queue.purges.reconcile()
     }
 
@@ -145,22 +148,61 @@ import Testing
         }
     }
 
+    private static let posterKey = "origin.test/p.jpg"
+
+    private func fileWithPoster() -> [AssetSubmission] {
+        var assets = files(1...1)
+        assets[0].sidecars = [
+            SidecarSubmission(
+                url: "http://\(Self.posterKey)", key: Self.posterKey, role: .image, required: false)
+        ]
+        return assets
+    }
+
     /// A complete asset does without a sidecar that is not required.
-    @Test func aSidecarThatIsNotRequiredGoes() async throws {
+    @Test(
+        arguments: ["origin.http.404", "origin.http.410", "content.unexpectedType"]
+            as [FailureCode])
+    func aSidecarThatIsNotRequiredGoes(code: FailureCode) async throws {
         try await F.with("check_sidecar") { fixture in
-            var assets = files(1...1)
-            assets[0].sidecars = [
-                SidecarSubmission(
-                    url: "http://origin.test/p.jpg", key: "origin.test/p.jpg", role: .image,
-                    required: false)
-            ]
-            try await fixture.submit(assets)
+            try await fixture.submit(fileWithPoster())
             try await fixture.drain()
-            try await failChecks(fixture, assets, of: "p.jpg")
+            try await failChecks(fixture, fileWithPoster(), of: "p.jpg", with: code)
             #expect(try await status(fixture, "f1").state == .completed)
+            #expect(try await status(fixture, "f1").missing?.count == 1)
             _ = try await fixture.queue.purges.reconcile()
-            #expect(try await RemovalTests.purge(fixture) == ["origin.test/p.jpg"])
+            #expect(try await RemovalTests.purge(fixture) == [Self.posterKey])
             #expect(try await status(fixture, "f1").state == .completed)
+        }
+    }
+
+    /// It is served as before: nothing says that it is outdated.
+    @Test(
+        arguments: ["origin.http.503", "origin.connect", "origin.http.403", "worker.internal"]
+            as [FailureCode])
+    func aSidecarThatIsNotRequiredStaysIfItCannotBeChecked(code: FailureCode) async throws {
+        try await F.with("check_sidecar_kept") { fixture in
+            let catalog = try await fixture.submit(fileWithPoster())
+            try await fixture.drain()
+            for _ in 1...2 {
+                try await failChecks(fixture, fileWithPoster(), of: "p.jpg", with: code)
+                let status = try await status(fixture, "f1")
+                #expect(status.state == .completed && status.failure == nil)
+                #expect(status.missing == nil)
+                #expect(status.segments == 2 && status.segmentsDone == 2)
+                #expect(status.bytes == 20 && status.adoptedBytes == 10)
+                let totals = try await fixture.queue.catalogs.status(of: catalog).totals
+                #expect(totals.segments == 2 && totals.segmentsDone == 2)
+                #expect(totals.segmentsFailed == 0 && totals.bytes == 20)
+                #expect(try await fixture.queue.purges.reconcile() == 0)
+                #expect(try await RemovalTests.purge(fixture) == [])
+                #expect(try await fixture.count("unneeded_file") == 0)
+            }
+            _ = try await apply(fixture, .remove, catalog)
+            #expect(
+                try await Set(RemovalTests.purge(fixture)) == [
+                    "origin.test/files/f1", Self.posterKey,
+                ])
         }
     }
 

@@ -95,6 +95,41 @@ import Testing
         }
     }
 
+    /// Coordinators look rarely, so a look repeats; but others of their chores wait meanwhile.
+    @Test func aFullRoundIsRepeated() async throws {
+        try await F.with("asset_refresh_rounds") { fixture in
+            var refreshes = fixture.queue.assetRefreshes
+            refreshes.catalogsPerRound = 1
+            refreshes.postponedPerRound = 1
+            for number in 1...7 {
+                try await fixture.submit(
+                    [file("d\(number)/f", every: 3_600)], catalog: "c\(number)")
+            }
+            try await fixture.drain()
+            try await pass(3_601, fixture)
+            #expect(try await refreshes.start() == 5)
+            #expect(try await refreshes.start() == 2)
+            #expect(try await refreshes.start() == 0)
+        }
+    }
+
+    @Test func whatIsPostponedFillsARound() async throws {
+        try await F.with("asset_refresh_postponed") { fixture in
+            var refreshes = fixture.queue.assetRefreshes
+            refreshes.postponedPerRound = 1
+            let catalog = try await fixture.submit((1...3).map { file("f\($0)", every: 3_600) })
+            try await fixture.drain()
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.remove, catalog: CatalogReference(catalog)))
+            try await RemovalTests.purge(fixture)
+            try await pass(3_601, fixture)
+            let due = "asset WHERE refresh_at <= now()"
+            #expect(try await fixture.count(due) == 3)
+            #expect(try await refreshes.start() == 0)
+            #expect(try await fixture.count(due) == 0)
+        }
+    }
+
     @Test func anAssetThatItsListNoLongerNamesKeepsNoOtherWaiting() async throws {
         try await F.with("asset_refresh_left") { fixture in
             let refreshes = fixture.queue.assetRefreshes

@@ -1,6 +1,7 @@
 import API
 import JobQueue
 import Model
+import Postgres
 import TestSupport
 import Testing
 
@@ -130,6 +131,54 @@ import Testing
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .failed)
             #expect(status.totals.completed == 2 && status.totals.failed == 2)
+        }
+    }
+
+    /// Nothing lies there that could be deleted, so a title that has failed is at no site.
+    @Test func nothingIsHeldForDeletion() async throws {
+        try await QueueFixture.with("cache_held") { fixture in
+            var title = QueueFixture.title("t")
+            (title.maxSites, title.title) = (1, "L")
+            let catalog = try await fixture.submit(
+                [title], site: "cache:http://edge.test?pop=192.0.2.1:80")
+            func resolve(sha256: String?) async throws {
+                let grant = try await fixture.lease()
+                #expect(grant.jobs.map(\.kind) == [.resolve])
+                let segments = ["0.ts", "1.ts", "main.m3u8"].enumerated().map { ordinal, name in
+                    ResolvedSegment(
+                        ordinal: ordinal, url: "http://192.0.2.1:80/t/\(name)",
+                        key: "192.0.2.1:80/t/\(name)", role: ordinal == 2 ? .playlist : .media,
+                        sha256: ordinal == 0 ? sha256 : nil)
+                }
+                let batch = TitleTests.batch(fixture, grant, segments)
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                var report = QueueFixture.done(grant.jobs[0], grant)
+                report.segments = segments.count
+                #expect(try await fixture.report([report]) == [.accepted])
+            }
+            func fetch(failing code: FailureCode, _ isFailing: (Job) -> Bool) async throws {
+                try await fixture.pool.query("UPDATE job SET attempt = 7 WHERE kind = 'fetch'")
+                let grant = try await fixture.lease()
+                #expect(grant.jobs.count == 3 && grant.jobs.allSatisfy { $0.kind == .fetch })
+                _ = try await fixture.report(
+                    grant.jobs.map { job in
+                        isFailing(job)
+                            ? QueueFixture.failed(job, grant, code)
+                            : QueueFixture.done(job, grant)
+                    })
+            }
+            try await resolve(sha256: nil)
+            try await fetch(failing: .manifestChanged) { $0.key.hasSuffix("1.ts") }
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.retry, catalog: CatalogReference(catalog)))
+            // What was requested of the first segment is another object; the playlist is requested again.
+            try await resolve(sha256: Self.same)
+            try await fetch(failing: "origin.http.404") { _ in true }
+            let failed = try await fixture.assets(of: catalog)[0]
+            #expect(failed.state == .failed && failed.segmentsDone == 0)
+            #expect(try await fixture.count("unneeded_file") == 0)
+            try await fixture.submit([title], catalog: "stored")
+            #expect(try await fixture.lease().jobs.map(\.kind) == [.resolve])
         }
     }
 

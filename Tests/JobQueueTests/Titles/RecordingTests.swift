@@ -252,6 +252,25 @@ import Testing
                 .firstRow?.string(0)
             #expect(text == "<MPD><S><S t=\"4\" d=\"4\" r=\"1\"/></S></MPD>")
             #expect(try await fixture.count("recorded_segment") == 0)
+            #expect(try await fixture.count("recording WHERE lost = 2") == 1)
+        }
+    }
+
+    /// Each divides a run of the timeline.
+    @Test func lostSegmentsFillAnMPD() async throws {
+        try await F.with("recording_lost") { fixture in
+            let catalog = try await Self.submit(fixture)
+            for (times, lost) in [([0, 4], 30_000), ([8], 40_000), ([12], 40_000)] {
+                let (grant, _) = try await Self.reload(fixture)
+                #expect(try await fixture.assets(of: catalog)[0].recording?.end == nil)
+                let batch = Self.mpdBatch(
+                    fixture, grant, times.map { Int64($0) }, periods: times[0] == 0 ? [] : nil)
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                try await fixture.pool.query("UPDATE recording SET lost = \(lost)")
+                try await Self.end(fixture, grant)
+                if lost == 40_000 { break }
+            }
+            #expect(try await fixture.assets(of: catalog)[0].recording?.end == .full)
         }
     }
 

@@ -6,12 +6,12 @@ import WebURL
 
 /// What each reading of a live MPD adds to a recording.
 @Suite struct DASHRecordingTests {
-    private static let url = "http://h/d/m.mpd"
+    static let url = "http://h/d/m.mpd"
 
     /// Reads an MPD at a time in seconds since its availability start.
     ///
     /// - Parameter clock: the answer of its clock; nil if it cannot be read.
-    private static func read(
+    static func read(
         _ text: String, at seconds: Double = 1_000, after cursor: RecordingCursor? = nil,
         from finalURL: String? = nil, clock: String? = nil, tracks: TrackSelection? = nil
     ) throws -> RecordingPass {
@@ -34,7 +34,7 @@ import WebURL
         return try #require(try resolver.recordingPass(after: cursor))
     }
 
-    private static func mpd(_ inner: String, _ attributes: String = "", type: String = "dynamic")
+    static func mpd(_ inner: String, _ attributes: String = "", type: String = "dynamic")
         -> String
     {
         "<MPD type=\"\(type)\" availabilityStartTime=\"1970-01-01T00:00:00Z\" \(attributes)>"
@@ -42,7 +42,7 @@ import WebURL
     }
 
     /// A period with one representation.
-    private static func period(
+    static func period(
         _ template: String, _ inner: String = "", start: String = "PT0S", id: String = "p",
         track: String = "v"
     ) -> String {
@@ -51,11 +51,11 @@ import WebURL
             + "<Representation id=\"\(track)\"/></AdaptationSet></Period>"
     }
 
-    private static func timeline(_ entries: String) -> String {
+    static func timeline(_ entries: String) -> String {
         "<SegmentTimeline>\(entries)</SegmentTimeline>"
     }
 
-    private static func names(_ pass: RecordingPass) -> [String] {
+    static func names(_ pass: RecordingPass) -> [String] {
         pass.objects.map { String($0.key.dropFirst("h/d/".count)) }
     }
 

@@ -123,38 +123,63 @@ import WebURL
             try Self.read([Self.url: Self.list(1, ["a.ts"]) + "#EXT-X-ENDLIST\n"]) == nil)
     }
 
+    /// Receives the requested playlists, which are those of `texts`.
+    private static func receive(
+        _ texts: [String: String], _ resolver: inout TitleResolver
+    ) throws {
+        let requests = resolver.next()
+        #expect(Set(requests.map(\.url)) == Set(texts.keys))
+        for request in requests {
+            let text = try #require(texts[request.url])
+            try resolver.receive(
+                request, finalURL: request.url, body: Array(text.utf8), sha256: "")
+        }
+    }
+
+    /// Reads a title with an I-frame playlist, up to its media playlist.
+    private static func readWithIFrames(isLive: Bool) throws -> TitleResolver {
+        var options = TitleOptions()
+        options.records = true
+        var resolver = try TitleResolver(url: url, kind: .hls, options: options)
+        let manifest =
+            "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nv.m3u8\n"
+            + "#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI=\"i.m3u8\"\n"
+        try receive([url: manifest], &resolver)
+        let media = list(1, ["a.ts"]) + (isLive ? "" : "#EXT-X-ENDLIST\n")
+        try receive(["https://live.example/t/v.m3u8": media], &resolver)
+        #expect(resolver.isComplete)
+        return resolver
+    }
+
+    private static let frames =
+        list(1, []) + "#EXT-X-I-FRAMES-ONLY\n#EXTINF:4,\n#EXT-X-BYTERANGE:100@0\na.ts\n"
+
     /// A recording has no use for it; a title that had ended before is stored with it.
     @Test(arguments: [false, true])
     func anIFramePlaylistIsReadIfTheTitleHadEnded(isLive: Bool) throws {
-        var options = TitleOptions()
-        options.records = true
-        var resolver = try TitleResolver(url: Self.url, kind: .hls, options: options)
-        func receive(_ texts: [String: String]) throws {
-            let requests = resolver.next()
-            #expect(Set(requests.map(\.url)) == Set(texts.keys))
-            for request in requests {
-                let text = try #require(texts[request.url])
-                try resolver.receive(
-                    request, finalURL: request.url, body: Array(text.utf8), sha256: "")
-            }
-        }
-        try receive([
-            Self.url: "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nv.m3u8\n"
-                + "#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI=\"i.m3u8\"\n"
-        ])
-        let end = isLive ? "" : "#EXT-X-ENDLIST\n"
-        try receive(["https://live.example/t/v.m3u8": Self.list(1, ["a.ts"]) + end])
-        #expect(resolver.isComplete)
+        var resolver = try Self.readWithIFrames(isLive: isLive)
         let pass = try resolver.recordingPass(after: nil)
         #expect((pass != nil) == isLive)
         guard pass == nil else { return }
         let isAny = try resolver.addPlaylistsLeftOut()
         #expect(isAny && !resolver.isComplete)
-        let frame = "#EXT-X-I-FRAMES-ONLY\n#EXTINF:4,\n#EXT-X-BYTERANGE:100@0\na.ts\n"
-        try receive(["https://live.example/t/i.m3u8": Self.list(1, []) + frame + end])
+        try Self.receive(
+            ["https://live.example/t/i.m3u8": Self.frames + "#EXT-X-ENDLIST\n"], &resolver)
         #expect(resolver.isComplete)
         let names = ["a.ts", "v.m3u8", "i.m3u8", "live.m3u8"]
         #expect(try resolver.segments().map(\.key) == names.map { "live.example/t/\($0)" })
+    }
+
+    /// It would be stored as if it were whole.
+    @Test func anIFramePlaylistThatHasNotEndedIsReadAgainLater() throws {
+        var resolver = try Self.readWithIFrames(isLive: false)
+        #expect(try resolver.recordingPass(after: nil) == nil)
+        #expect(try resolver.addPlaylistsLeftOut())
+        try Self.receive(["https://live.example/t/i.m3u8": Self.frames], &resolver)
+        let failure = #expect(throws: Failure.self) { try resolver.segments() }
+        #expect(failure?.code == .manifestChanged)
+        #expect(failure?.code.row.isRetryable == true)
+        #expect(failure?.message.contains("i.m3u8") == true)
     }
 
     @Test func byteRangesAreRefused() {

@@ -116,7 +116,7 @@ import Testing
             for shard in shards { try cluster.startWorker(loadShards: shard) }
             var test = LoadTestSubmission.script(workers: 2)
             test.parts = 7
-            test.urls = "http://h/a"
+            test.urls = ["http://h/a", "http://h/b"]
             _ = try await cluster.client.create(test)
             try await waitUntil(deadlineSeconds: 60, "both workers' readiness") {
                 try await cluster.client.loadTest(test.id).shards.map(\.state) == [.ready, .ready]
@@ -134,7 +134,7 @@ import Testing
             }
             for shard in shards {
                 let number = try #require(shard.start?.shard.index)
-                #expect(shard.urls == "http://h/a")
+                #expect(shard.urls == "http://h/a\nhttp://h/b\n")
                 #expect(
                     shard.parts == texts.indices.filter { $0 % 2 == number }.map { texts[$0] })
                 shard.finish()

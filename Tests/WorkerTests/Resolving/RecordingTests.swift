@@ -195,7 +195,10 @@ struct RecordingTests {
                 + "#EXT-X-ENDLIST\n"
             cluster.origin.route("/t/main.m3u8", .init(text: manifest))
             cluster.origin.route("/t/video.m3u8", .init(text: video))
-            cluster.origin.route("/t/frames.m3u8", .init(text: frames))
+            // It ends a little later than the media playlist.
+            let late = frames.replacingOccurrences(of: "#EXT-X-ENDLIST\n", with: "")
+            cluster.origin.route(
+                "/t/frames.m3u8", inTurn: [.init(text: late), .init(text: frames)])
             cluster.origin.route("/t/s1.ts", .init(text: "segment 1"))
             let asset = try await Self.record("/t/main.m3u8", cluster)
             #expect(asset.state == .completed, "\(asset)")

@@ -29,7 +29,7 @@ final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
 
     var scenario: String? { state.withLock { $0.scenario } }
     var urls: String? { state.withLock { $0.urls } }
-    /// Those that it got with the start.
+    /// Those that it got before the start.
     var parts: [String] { state.withLock { $0.parts } }
     var start: (shard: LoadShard, nanoseconds: UInt64)? { state.withLock { $0.start } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
@@ -42,14 +42,15 @@ final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
         return self
     }
 
+    func add(_ part: String, of count: Int) throws { state.withLock { $0.parts.append(part) } }
+
     func run(
-        _ shard: LoadShard, parts: [String], startNanoseconds: UInt64,
+        _ shard: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 state.onInterval = onInterval
-                state.parts = parts
                 state.start = (shard, startNanoseconds)
                 if !state.isOver { state.continuation = continuation }
                 return state.isOver

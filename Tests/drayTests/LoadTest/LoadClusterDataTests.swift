@@ -35,7 +35,7 @@ extension EndToEnd {
             of secret: String, _ cluster: ProcessCluster, _ load: ChildProcess
         ) async throws {
             for rows in [
-                "load_part", "load_test WHERE scenario <> '' OR urls IS NOT NULL",
+                "load_part", "load_url_block", "load_test WHERE scenario <> ''",
             ] {
                 let count = try await cluster.postgres.execute("SELECT count(*) FROM \(rows)")
                 #expect(count.hasPrefix("0"), "\(rows)")

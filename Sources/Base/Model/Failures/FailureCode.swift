@@ -58,6 +58,13 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
     /// False if it is one of `unaddressable`.
     package var isAddressable: Bool { !Self.unaddressable.contains(self) }
 
+    /// True if the origin says that an object which it served before is gone, or is another one by now:
+    /// what is stored of it is outdated. False if the origin could not be asked, or did not say.
+    package var outdatesStored: Bool {
+        [.originHTTP404, .originHTTP410, .integrityDigestMismatch].contains(self)
+            || family == "content"
+    }
+
     /// The row of the table; a name that is not in the table returns `internal.unknown`.
     package var row: FailureRow { Self.rowByName[rawValue] ?? Self.unknownRow }
 }

@@ -10,11 +10,19 @@ extension RecordingCursor {
             package var number: Int
             /// Hash of the names of its files.
             package var name: String
-            /// Mark in the names of its files, which another track has used before; nil for none.
-            package var mark: String?
+            /// The base of its names and the template of its segments when it began, as the stored
+            /// MPD has them: later readings may have others.
+            package var base = ""
+            package var media = ""
+            package var isNumbered = false
+            /// `Representation@bandwidth` then, which the template may name.
+            package var bandwidth: Int64 = 0
+            /// Units per second then, and the time of its period's start in them.
+            package var timescale: Int64 = 1
+            package var offset: Int64 = 0
             /// Position of the first segment that is not recorded; nil before its first one.
             package var next: Int64?
-            /// End and duration of its last recorded segment, in units of its timescale.
+            /// End and duration of its last recorded segment, in units of `timescale`.
             package var end: Int64 = 0
             package var duration: Int64 = 0
 
@@ -23,6 +31,9 @@ extension RecordingCursor {
                 self.number = number
                 self.name = name
             }
+
+            /// Bytes of its texts.
+            package var bytes: Int { id.utf8.count + base.utf8.count + media.utf8.count }
         }
 
         /// A period with recorded segments.
@@ -30,7 +41,8 @@ extension RecordingCursor {
             /// Nil for one without, which is known by its start.
             package var id: String?
             package var start: Int64
-            /// End of what was recorded when it began; nil for the first one.
+            /// Time from which on its segments are missing if they are not listed; nil for the
+            /// first one, which begins with what is listed.
             package var previousEnd: Int64?
             package var tracks: [Track] = []
 
@@ -57,15 +69,25 @@ extension RecordingCursor {
         package var names: [String: Int64] = [:]
         /// Bytes of the recorded MPD so far.
         package var bytes = 0
+        /// Readings in a row in which the clock that the MPD names could not be read; nil if it never
+        /// was.
+        package var clockFailures: Int?
         /// True if nothing is listed any more that is not recorded; it is not reloaded.
         package var hasEnded = false
+        /// True if a period could not begin, because too many tracks are listed.
+        package var isFull = false
 
         package init() {}
 
         /// Names from which on all files of further tracks get marks.
         package static let maxNames = 500
-        /// Maximum number of tracks of the listed periods.
+        /// Maximum number of tracks of the listed periods, and of bytes of their texts.
         package static let maxTracks = 2_000
+        package static let maxTrackBytes = 1 << 20
+        /// Limit of numbers and times of segments, far below an overflow in sums.
+        package static let maxPosition: Int64 = 1 << 61
+        /// Limit of timescales: they have 32 bits (ISO/IEC 23009-1).
+        package static let maxTimescale: Int64 = 1 << 32
         /// Bytes of an S element, at most.
         package static let bytesOfRun = 80
     }

@@ -155,7 +155,7 @@ package enum RecordingEnd: String, Codable, CaseIterable, Sendable {
     case unchanged
     /// The playlists, or the MPD, could no longer be read.
     case gone
-    /// It has the maximum length.
+    /// It has the maximum length, or its MPD lists more representations than can be followed.
     case full
 }
 

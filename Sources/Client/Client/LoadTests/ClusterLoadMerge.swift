@@ -138,26 +138,46 @@ package struct ClusterLoadMerge: Sendable {
 
 /// The arrivals of a missing shard.
 private struct MissingArrivals: Sendable {
-    private var arrivals: LoadArrivals
-    private var next: Double?
+    private enum Plan {
+        case schedule(ArrivalSchedule, next: Double?)
+        /// With the number of requests that were counted.
+        case replay(LoadReplay, LoadShard, counted: Int)
+    }
+
+    private var plan: Plan
     private let end: Double
 
     /// Returns nil for a load without planned arrivals.
     init?(_ scenario: LoadScenario, _ shard: LoadShard, fromSecond second: Int) {
         guard case .open(let process) = scenario.model else { return nil }
-        arrivals = LoadArrivals(scenario, process, ofWorker: shard)
         end = scenario.durationSeconds
-        next = arrivals.next()?.seconds
-        while let due = next, due < Double(second) { next = arrivals.next()?.seconds }
+        if let replay = scenario.replay {
+            plan = .replay(replay, shard, counted: 0)
+        } else {
+            var schedule = ArrivalSchedule(
+                stages: scenario.stages, process: process, shard: shard, seed: scenario.seed)
+            let next = schedule.next()
+            plan = .schedule(schedule, next: next)
+        }
+        _ = count(until: Double(second))
     }
 
     /// Counts arrivals due before `seconds` that were not counted yet.
     mutating func count(until seconds: Double) -> Int64 {
-        var count: Int64 = 0
-        while let due = next, due < min(seconds, end) {
-            count += 1
-            next = arrivals.next()?.seconds
+        let seconds = min(seconds, end)
+        switch plan {
+        case .schedule(var schedule, var next):
+            var count: Int64 = 0
+            while let due = next, due < seconds {
+                count += 1
+                next = schedule.next()
+            }
+            plan = .schedule(schedule, next: next)
+            return count
+        case .replay(let replay, let shard, let counted):
+            let all = max(replay.requests(of: shard, before: seconds), counted)
+            plan = .replay(replay, shard, counted: all)
+            return Int64(all - counted)
         }
-        return count
     }
 }

@@ -67,7 +67,7 @@ package final class ClusterLoadRunner: LoadRunner {
             atLeast: workers ?? options.atLeast ?? wanted ?? 1, waitSeconds: options.waitSeconds,
             durationSeconds: min(
                 scenario.durationSeconds + max(scenario.http.timeoutSeconds - 60, 0),
-                WireLimits.loadSeconds.upperBound), parts: data?.texts.count, urls: data?.urls)
+                WireLimits.loadSeconds.upperBound), parts: data?.texts.count, urls: data?.urlBlocks)
         // Not cancelled with its caller: the test is stopped, and its results are reported.
         let following = Task { try await self.follow(test, scenario, onInterval) }
         return try await withTaskCancellationHandler {
@@ -151,7 +151,7 @@ package final class ClusterLoadRunner: LoadRunner {
     /// Bytes of parts in one request, which a slow connection sends in time.
     private static let requestBytes = 1 << 20
 
-    /// Sends a test's data in requests of some parts each, until it is stopped.
+    /// Sends a test's data in requests of some parts each, until it is stopped or waits no more.
     private func send(_ data: LoadParts, to id: LoadTestID) async throws(Failure) {
         var next = 0
         while next < data.texts.count, asked.withLock({ $0 }) == nil {
@@ -163,8 +163,9 @@ package final class ClusterLoadRunner: LoadRunner {
                 parts.append(LoadTestData.Part(number: next, data: data.texts[next]))
                 next += 1
             }
-            try await client.add(
+            let answer = try await client.add(
                 LoadTestData(parts: parts), to: id, retrySeconds: Self.retrySeconds)
+            guard answer.state == .waiting else { return }
         }
     }
 

@@ -26,10 +26,14 @@ package struct LoadTestJoin: Codable, Sendable {
     package var worker: WorkerID
     /// Host and process, 1 to 200 characters.
     package var name: String
+    /// True if the worker fetches its parts of a test's data. Without it, it is not needed for a test
+    /// with data: it would send another load.
+    package var takesData: Bool?
 
-    package init(worker: WorkerID, name: String) {
+    package init(worker: WorkerID, name: String, takesData: Bool? = true) {
         self.worker = worker
         self.name = name
+        self.takesData = takesData
     }
 }
 
@@ -39,13 +43,14 @@ package struct LoadTestPlace: Codable, Sendable {
     package var scenario: String?
     /// Number of parts of the test's data; nil without data.
     package var parts: Int?
-    /// URLs of a replay, one a line; nil for other tests.
-    package var urls: String?
+    /// Number of blocks of a replay's URLs, which the worker fetches before it is ready; nil for other
+    /// tests.
+    package var urlBlocks: Int?
 
-    package init(scenario: String?, parts: Int? = nil, urls: String? = nil) {
+    package init(scenario: String?, parts: Int? = nil, urlBlocks: Int? = nil) {
         self.scenario = scenario
         self.parts = parts
-        self.urls = urls
+        self.urlBlocks = urlBlocks
     }
 }
 
@@ -53,21 +58,25 @@ package struct LoadTestPlace: Codable, Sendable {
 /// knows the start.
 ///
 /// Shard s of n gets the parts p with p mod n = s. A shard without one, because there are fewer parts
-/// than shards, gets part s modulo their number, which others have as well.
+/// than shards, gets part s modulo their number, which others have as well. All workers get the blocks
+/// of a replay's URLs, as soon as they have joined.
 package struct LoadTestPartsRequest: Codable, Sendable {
     package var worker: WorkerID
     /// Number from which on parts are wanted, from 0.
     package var from: Int
+    /// True to fetch blocks of URLs in place of parts.
+    package var urls: Bool?
 
-    package init(worker: WorkerID, from: Int) {
+    package init(worker: WorkerID, from: Int, urls: Bool? = nil) {
         self.worker = worker
         self.from = from
+        self.urls = urls
     }
 }
 
 /// The answer to `LoadTestPartsRequest`.
 package struct LoadTestParts: Codable, Sendable {
-    /// The next ones by number, up to `WireLimits.loadPartBytes` together but at least one; empty
+    /// The next ones by number, up to `WireLimits.loadPageBytes` together but at least one; empty
     /// after the last.
     package var parts: [LoadTestData.Part]
 

@@ -25,13 +25,14 @@ package struct LoadTestSubmission: Codable, Sendable {
     /// Number of parts of its data, which `LoadTestData` brings; it does not start before. Nil for a
     /// test without data.
     package var parts: Int?
-    /// URLs of a replay, one a line, for all workers; nil for other tests.
-    package var urls: String?
+    /// URLs of a replay, one a line, for all workers, in blocks of up to `WireLimits.loadPageBytes`;
+    /// nil for other tests.
+    package var urls: [String]?
 
     package init(
         id: LoadTestID, name: String, queue: String? = nil, scenario: String, workers: Int? = nil,
         atLeast: Int, waitSeconds: Double, durationSeconds: Double, parts: Int? = nil,
-        urls: String? = nil
+        urls: [String]? = nil
     ) {
         self.id = id
         self.name = name
@@ -64,6 +65,14 @@ package struct LoadTestData: Codable, Sendable {
     }
 
     package init(parts: [Part]) { self.parts = parts }
+}
+
+/// The answer to `LoadTestData`.
+package struct LoadTestDataAnswer: Codable, Sendable {
+    /// State of the test before; unless it waits, it takes no more data.
+    package var state: LoadTestState
+
+    package init(state: LoadTestState) { self.state = state }
 }
 
 /// A load test and its shards.

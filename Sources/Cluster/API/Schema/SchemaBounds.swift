@@ -206,7 +206,10 @@ extension LoadTestSubmission: SchemaBounded {
             "waitSeconds": [.range(WireLimits.loadWaitSeconds)],
             "durationSeconds": [.range(WireLimits.loadSeconds)],
             "parts": [.range(1...WireLimits.loadParts)],
-            "urls": [.characters(1...WireLimits.loadURLBytes)],
+            "urls": [
+                .items(
+                    1...WireLimits.loadURLBlocks, each: .characters(1...WireLimits.loadPageBytes))
+            ],
         ]
     }
 }

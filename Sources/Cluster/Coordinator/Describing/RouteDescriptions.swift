@@ -87,7 +87,7 @@ extension RouteDescription {
             "Reports the progress of a shard; returns the worker's order.",
             body: LoadTestReport.self, .json(LoadTestOrder.self)),
         "POST /v1/load-tests/{test}/parts": Self(
-            "Returns a running shard's parts of the test's data.",
+            "Returns a running shard's parts of the test's data, or blocks of URLs.",
             body: LoadTestPartsRequest.self, .json(LoadTestParts.self)),
     ]
 
@@ -250,7 +250,7 @@ extension RouteDescription {
             "Returns the status of a load test.", .json(LoadTestStatus.self)),
         "POST /v1/load-tests/{test}/data": Self(
             "Adds parts of a load test's data; may be repeated.", body: LoadTestData.self,
-            .nothing),
+            .json(LoadTestDataAnswer.self)),
         "POST /v1/load-tests/{test}/follow": Self(
             "Returns the changes of a load test, and keeps it running.",
             body: LoadTestFollow.self, .json(LoadTestNews.self)),

@@ -7,6 +7,13 @@ import Model
 struct LoadTestRoutes: Sendable {
     let queue: JobQueue
     let loadTests: CalledLoadTests
+    /// For answers of up to some megabytes, which all workers of a test request at the same time.
+    private let longAnswers = Turns(8)
+
+    init(queue: JobQueue, loadTests: CalledLoadTests) {
+        self.queue = queue
+        self.loadTests = loadTests
+    }
 
     /// Reads the load test's id in a path.
     private static func test(_ path: PathParameters) throws(Failure) -> LoadTestID {
@@ -39,8 +46,7 @@ struct LoadTestRoutes: Sendable {
         let data: LoadTestData = try RequestBody.read(request)
         try Validation.check(data)
         return Change("load test \(id), its data", isPart: true) {
-            try await queue.loadTests.add(data, to: id)
-            return .done
+            try .wire(try await queue.loadTests.add(data, to: id))
         }
     }
 
@@ -94,7 +100,9 @@ struct LoadTestRoutes: Sendable {
         let join: LoadTestJoin = try RequestBody.read(request)
         try Validation.check(join)
         try await require(id, caller)
-        return try .wire(try await queue.loadTests.shards.join(id, join))
+        return try await longAnswers.take {
+            try .wire(try await queue.loadTests.shards.join(id, join))
+        }
     }
 
     func parts(
@@ -104,7 +112,10 @@ struct LoadTestRoutes: Sendable {
         let asked: LoadTestPartsRequest = try RequestBody.read(request)
         try Validation.check(asked)
         try await require(id, caller)
-        return try .wire(try await queue.loadTests.shards.parts(asked, of: id))
+        return try await longAnswers.take {
+            guard request.isPeerConnected() else { return .done }
+            return try .wire(try await queue.loadTests.shards.parts(asked, of: id))
+        }
     }
 
     /// Throws `cluster.outOfScope` for a load test of another queue than those of a worker.

@@ -13,7 +13,17 @@ extension Validation {
         try seconds(test.waitSeconds, "waitSeconds", WireLimits.loadWaitSeconds)
         try seconds(test.durationSeconds, "durationSeconds", WireLimits.loadSeconds)
         if let parts = test.parts { try range(parts, "parts", 1...WireLimits.loadParts) }
-        if let urls = test.urls { try content(urls, "urls", WireLimits.loadURLBytes) }
+        guard let urls = test.urls else { return }
+        try range(urls.count, "urls", 1...WireLimits.loadURLBlocks)
+        for (index, block) in urls.enumerated() {
+            try content(block, "urls[\(index)]", WireLimits.loadPageBytes)
+        }
+        let bytes = urls.reduce(0) { $0 + $1.utf8.count }
+        guard bytes <= WireLimits.loadURLBytes else {
+            throw Failure(
+                .inputField, at: .field("urls"), "\(bytes) bytes were given",
+                allowed: "up to \(WireLimits.loadURLBytes) together")
+        }
     }
 
     static func check(_ data: LoadTestData) throws(Failure) {

@@ -6,11 +6,10 @@ extension Validation {
     /// Bytes of the texts of a recorded segment's tags, and of those of a whole playlist.
     private static let tagBytes = 64 << 10
     /// Limit of media sequence numbers and times, below an overflow in sums.
-    private static let maxSequence: Int64 = 1 << 61
+    private static let maxSequence = RecordingCursor.MPD.maxPosition
     /// Maximum bytes of an id or a prefix of an MPD.
     private static let nameBytes = 16 << 10
-    /// Limit of timescales: they have 32 bits (ISO/IEC 23009-1).
-    private static let maxTimescale = 1 << 32
+    private static let maxTimescale = Int(RecordingCursor.MPD.maxTimescale)
 
     /// Checks what a worker found at a reload of a live title.
     static func check(
@@ -92,18 +91,52 @@ extension Validation {
         try range(mpd.periodCount, "\(field).periodCount", 0...Int(Int32.max))
         try range(mpd.trackCount, "\(field).trackCount", 0...Int(Int32.max))
         try range(mpd.names.count, "\(field).names", 0...RecordingCursor.MPD.maxNames)
+        for (hash, value) in mpd.names {
+            try name(hash, "\(field).names")
+            try position(value, "\(field).names")
+        }
         try range(mpd.bytes, "\(field).bytes", 0...Int(Int32.max))
+        try time(mpd.lastStart, "\(field).lastStart")
+        try time(mpd.end, "\(field).end")
+        try range(mpd.clockFailures ?? 0, "\(field).clockFailures", 0...Int(Int32.max))
         let tracks = mpd.periods.reduce(0) { $0 + $1.tracks.count }
         try range(tracks, "\(field).tracks", 0...RecordingCursor.MPD.maxTracks)
         for (index, period) in mpd.periods.enumerated() {
             let field = "\(field).periods[\(index)]"
             if let id = period.id { try name(id, "\(field).id") }
+            try time(period.start, "\(field).start")
+            try time(period.previousEnd, "\(field).previousEnd")
             for (index, track) in period.tracks.enumerated() {
-                let field = "\(field).tracks[\(index)]"
-                try name(track.id, "\(field).id")
-                try range(track.number, "\(field).number", 0...max(mpd.trackCount - 1, 0))
+                try check(track, of: mpd, "\(field).tracks[\(index)]")
             }
         }
+    }
+
+    /// Checks a track of an MPD: the next worker calculates with its values.
+    private static func check(
+        _ track: RecordingCursor.MPD.Track, of mpd: RecordingCursor.MPD, _ field: String
+    ) throws(Failure) {
+        try name(track.id, "\(field).id")
+        try range(track.number, "\(field).number", 0...max(mpd.trackCount - 1, 0))
+        try name(track.name, "\(field).name")
+        try url(track.base, "\(field).base")
+        try name(track.media, "\(field).media")
+        try position(track.next, "\(field).next")
+        try position(track.end, "\(field).end")
+        try position(track.duration, "\(field).duration")
+        try position(track.bandwidth, "\(field).bandwidth")
+        try range(Int(clamping: track.timescale), "\(field).timescale", 1...maxTimescale)
+        try range(
+            Int(clamping: track.offset), "\(field).offset", -Int(maxSequence)...Int(maxSequence))
+    }
+
+    private static func position(_ value: Int64?, _ field: String) throws(Failure) {
+        try range(Int(clamping: value ?? 0), field, 0...Int(maxSequence))
+    }
+
+    /// Checks a time on the MPD's timeline, in nanoseconds.
+    private static func time(_ value: Int64?, _ field: String) throws(Failure) {
+        try range(Int(clamping: value ?? 0), field, 0...Int.max)
     }
 
     /// Checks the parts of a recorded MPD.

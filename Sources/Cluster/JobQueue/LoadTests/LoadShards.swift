@@ -7,46 +7,40 @@ package struct LoadShards: Sendable {
     let database: QueueDatabase
     let supervision: LoadTestSupervision
 
-    /// Gives a worker a shard of a test that waits for workers; none if the test has enough, or has
-    /// had this worker. A repeated request has the same answer.
+    /// Gives a worker a shard of a test that waits for workers; none if the test has enough, has had
+    /// this worker, or has data that the worker does not take. A repeated request has the same answer.
     package func join(
         _ id: LoadTestID, _ join: LoadTestJoin
     ) async throws(Failure) -> LoadTestPlace {
         let values: SQLValues = ["test": .uuid(id), "worker": .uuid(join.worker)]
-        return try await database.transaction { connection in
+        let isWanted = try await database.transaction { connection in
             guard let test = try await supervision.lock(id, connection),
-                LoadTestState(rawValue: try test.string("state")) == .waiting
-            else { return LoadTestPlace(scenario: nil) }
-            let place = try await Self.place(id, test, connection)
+                LoadTestState(rawValue: try test.string("state")) == .waiting,
+                try join.takesData == true || test.int("parts") == 0
+            else { return false }
             if let row = try await connection.query(SQL.LoadTests.lockShard, values).firstRow {
-                let state = LoadShardState(rawValue: try row.string("state"))
-                return state == .joined ? place : LoadTestPlace(scenario: nil)
+                return LoadShardState(rawValue: try row.string("state")) == .joined
             }
             let most = try test.optionalInt64("workers") ?? Int64(WireLimits.loadWorkers)
             let shards = try await LoadTestSupervision.shards(of: id, connection)
-            guard try !test.bool("is_wait_over"), shards.underWay < Int(most) else {
-                return LoadTestPlace(scenario: nil)
-            }
+            guard try !test.bool("is_wait_over"), shards.underWay < Int(most) else { return false }
             _ = try await connection.query(SQL.LoadTests.join, values + ["name": .text(join.name)])
-            return place
+            return true
+        }
+        guard isWanted else { return LoadTestPlace(scenario: nil) }
+        // Long, so not read under the lock for which the others wait.
+        return try await database.withConnection { connection in
+            let row = try await connection.query(SQL.LoadTests.place, ["test": .uuid(id)]).firstRow
+            guard let row else { return LoadTestPlace(scenario: nil) }
+            let (parts, blocks) = (try row.int("parts"), try row.int("url_blocks"))
+            return LoadTestPlace(
+                scenario: try row.string("scenario"), parts: parts > 0 ? parts : nil,
+                urlBlocks: blocks > 0 ? blocks : nil)
         }
     }
 
-    /// Returns what a worker with a shard gets.
-    private static func place(
-        _ id: LoadTestID, _ test: PostgresRow, _ connection: PostgresConnection
-    ) async throws -> LoadTestPlace {
-        var place = LoadTestPlace(scenario: try test.string("scenario"))
-        let parts = try test.int("parts")
-        guard parts > 0 else { return place }
-        place.parts = parts
-        place.urls = try await connection.query(SQL.LoadTests.urls, ["test": .uuid(id)]).only()
-            .optionalString("urls")
-        return place
-    }
-
-    /// Returns the next parts of a running shard's data. Throws `input.notFound` for a worker without
-    /// one.
+    /// Returns the next parts of a running shard's data, or the next URLs for a shard that has not
+    /// ended. Throws `input.notFound` for a worker without one.
     package func parts(
         _ request: LoadTestPartsRequest, of id: LoadTestID
     ) async throws(Failure) -> LoadTestParts {
@@ -55,21 +49,29 @@ package struct LoadShards: Sendable {
                 SQL.LoadTests.order, ["test": .uuid(id), "worker": .uuid(request.worker)]
             )
             .firstRow
-            guard let row, LoadShardState(rawValue: try row.string("shard")) == .running else {
+            let state = try row.flatMap { LoadShardState(rawValue: try $0.string("shard")) }
+            let wantsURLs = request.urls == true
+            guard let row, let state,
+                wantsURLs ? !LoadShardState.machine.terminal.contains(state) : state == .running
+            else {
                 throw Failure(
                     .inputNotFound,
-                    "Worker \(request.worker) has no running shard of load test \(id).")
+                    "Worker \(request.worker) has no \(wantsURLs ? "" : "running ")shard of load "
+                        + "test \(id).")
             }
+            var values: SQLValues = ["test": .uuid(id), "from": .int(request.from)]
             let parts = try row.int("parts")
-            guard parts > 0 else { return LoadTestParts(parts: []) }
+            if !wantsURLs {
+                guard parts > 0 else { return LoadTestParts(parts: []) }
+                values =
+                    values + [
+                        "shards": .int(try row.int("shards")),
+                        "rest": .int(try row.int("number") % parts),
+                        "bytes": .int(WireLimits.loadPageBytes),
+                    ]
+            }
             let rows = try await connection.query(
-                SQL.LoadTests.parts,
-                [
-                    "test": .uuid(id), "from": .int(request.from),
-                    "shards": .int(try row.int("shards")),
-                    "rest": .int(try row.int("number") % parts),
-                    "bytes": .int(WireLimits.loadPartBytes),
-                ]
+                wantsURLs ? SQL.LoadTests.urlBlock : SQL.LoadTests.parts, values
             ).rows
             return LoadTestParts(
                 parts: try rows.map {

@@ -124,7 +124,7 @@ package struct LoadTestSupervision: Sendable {
         _ = try await connection.pipeline([
             PostgresStatement(SQL.LoadTests.dismissShards, ["test": .uuid(id)]),
             PostgresStatement(SQL.LoadTests.end, ["test": .uuid(id)] + columns(failure)),
-            PostgresStatement(SQL.LoadTests.deleteParts, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.deleteData, ["test": .uuid(id)]),
             PostgresStatement(SQL.LoadTests.notify),
         ])
     }

@@ -37,9 +37,14 @@ package struct LoadTests: Sendable {
                     "workers": .optionalInt(test.workers.map { Int64($0) }),
                     "at_least": .int(test.atLeast), "wait_seconds": .double(test.waitSeconds),
                     "duration_seconds": .double(test.durationSeconds),
-                    "parts": .int(test.parts ?? 0), "urls": .optionalText(test.urls),
+                    "parts": .int(test.parts ?? 0),
+                    "url_blocks": .int(test.urls?.count ?? 0),
                 ])
             if created.firstRow != nil {
+                if let urls = test.urls {
+                    _ = try await connection.query(
+                        SQL.LoadTests.storeURLs, ["test": .uuid(test.id), "urls": .textArray(urls)])
+                }
                 _ = try await connection.query(SQL.LoadTests.notify)
             }
             guard let status = try await Self.read(test.id, connection).first else {
@@ -54,12 +59,16 @@ package struct LoadTests: Sendable {
     }
 
     /// Stores parts of a test's data, and extends the time for which the test has a follower. A
-    /// repeated part, and one of a test that no longer waits, changes nothing.
+    /// repeated part, and one of a test that no longer waits, changes nothing. Returns the state that
+    /// the test had before.
     ///
     /// Throws `input.notFound`, `input.field` for a part that the test does not have, and
     /// `input.tooLarge` for more bytes than a test may have.
-    package func add(_ data: LoadTestData, to id: LoadTestID) async throws(Failure) {
-        let isWhole = try await database.transaction { connection in
+    @discardableResult
+    package func add(
+        _ data: LoadTestData, to id: LoadTestID
+    ) async throws(Failure) -> LoadTestDataAnswer {
+        let (answer, isWhole) = try await database.transaction { connection in
             guard let test = try await supervision.lock(id, connection) else {
                 throw Failure.unknownLoadTest(id)
             }
@@ -69,9 +78,9 @@ package struct LoadTests: Sendable {
                     .inputField, at: .field("parts"), "given number \(part.number)",
                     allowed: "below \(count), the number of parts with which the test was created")
             }
-            guard LoadTestState(rawValue: try test.string("state")) == .waiting else {
-                return false
-            }
+            let state = LoadTestState(rawValue: try test.string("state")) ?? .ended
+            let answer = LoadTestDataAnswer(state: state)
+            guard state == .waiting else { return (answer, false) }
             let results = try await connection.pipeline([
                 PostgresStatement(SQL.LoadTests.followed, ["test": .uuid(id)]),
                 PostgresStatement(
@@ -91,10 +100,11 @@ package struct LoadTests: Sendable {
                     "The data of load test \(id) has \(bytes) bytes; allowed: "
                         + "\(WireLimits.loadDataBytes).")
             }
-            return Int(try stored.int64("parts")) == count
+            return (answer, Int(try stored.int64("parts")) == count)
         }
         // It may have waited for this alone.
         if isWhole { try await supervision.reconcile(id) }
+        return answer
     }
 
     /// Returns the running tests, and those that ended within a day, latest first; at most 100.

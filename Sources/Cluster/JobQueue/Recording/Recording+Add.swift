@@ -53,7 +53,8 @@ extension Recording {
                     periods.isEmpty ? nil : try RecordedMPD.lines(nil, periods)),
                 "next_ordinal": .int(addition.nextOrdinal),
                 "segments": .int(Int64(addition.entries.count)),
-                "gaps": .int(addition.gaps), "bytes": .int(Int64(update.cursor.bytes)),
+                "gaps": .int(addition.gaps), "lost": .int(addition.lost),
+                "bytes": .int(Int64(update.cursor.bytes)),
                 "behind_seconds": .double(update.behindSeconds),
                 "reload_seconds": .double(update.reloadSeconds),
             ])
@@ -110,8 +111,11 @@ private struct RecordingAddition {
 
     /// Bounded, so that no sum exceeds 64 bits.
     var gaps: Int64 {
-        entries.reduce(0) { $0 + ($1.ordinal == nil ? 1 : 0) + min($1.entry.missed, 1 << 40) }
+        entries.reduce(lost) { $0 + min($1.entry.missed, 1 << 40) }
     }
+
+    /// Number of entries that are gaps.
+    var lost: Int64 { Int64(entries.count { $0.ordinal == nil }) }
 
     /// Assigns ordinals. Keys and initialization sections are stored once; a media segment whose
     /// name the origin has used before gets its sequence number into its name. An MPD has templates

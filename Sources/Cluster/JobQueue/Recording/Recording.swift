@@ -54,6 +54,7 @@ struct Recording {
             [
                 "asset": .int(asset), "max_seconds": .double(maxSeconds),
                 "max_segments": .int(maxSegments), "max_bytes": .int(maxBytes),
+                "run_bytes": .int(Int64(RecordingCursor.MPD.bytesOfRun)),
             ]
         ).firstRow
         return try row.map { try Recording(asset, $0) }
@@ -127,7 +128,7 @@ struct Recording {
     private func end(after failure: Failure?) -> RecordingEnd? {
         if cursor.hasEnded { return .ended }
         if isUntil { return .until }
-        if isFull { return .full }
+        if isFull || cursor.mpd?.isFull ?? false { return .full }
         // As it was before a reload that failed.
         let unchanged = self.unchanged + (failure == nil ? 0 : 1)
         guard unchanged >= Self.maxUnchanged else { return nil }
@@ -145,7 +146,10 @@ struct Recording {
             case .gone:
                 "the \(cursor.mpd == nil ? "playlists" : "MPD") could no longer be read: "
                     + (failure?.message ?? "")
-            case .full: "it has the maximum length"
+            case .full:
+                cursor.mpd?.isFull ?? false
+                    ? "the MPD lists more representations than can be followed"
+                    : "it has the maximum length"
             }
         _ = try await connection.query(
             SQL.Recording.end,

@@ -41,6 +41,10 @@ GROUP BY catalog_id, state,
          CASE WHEN (SELECT count(*) FROM changed) <= {{eventsPerChange}} THEN id END
 ORDER BY min(id)
 
+-- fragment: keepsFiles
+-- The site of catalog c is no cache: what is stored there is a file that Dray can delete.
+NOT EXISTS (SELECT FROM site t WHERE t.id = c.site_id AND starts_with(t.storage_url, 'cache:'))
+
 -- fragment: holdingUnstored
 -- The segments `unstored` are recorded as stored no longer, by the statement that this is part of. What
 -- lies under their keys is deleted when their assets are complete or removed, unless it is needed then.
@@ -51,35 +55,48 @@ JOIN result r ON r.segment_id = u.segment_id AND r.done
 JOIN segment s ON s.id = u.segment_id AND s.part = 0
 JOIN asset a ON a.id = s.asset_id
 JOIN catalog c ON c.id = a.catalog_id
+WHERE {{keepsFiles}}
 
 -- fragment: settledFetches
--- Records fetches that ended, of the rows `settled`, and counts them for their assets.
-recorded AS (
+-- Records fetches that ended, of the rows `settled`, and counts them for their assets. A stored file
+-- that is not required stays what it was when its check fails, unless the failure says that it is
+-- outdated.
+judged AS MATERIALIZED (
+    SELECT e.*, coalesce(n.optional, false) AS is_optional,
+           -- Of a file that stays; null for all else.
+           n.kept_bytes
+    FROM settled e
+    LEFT JOIN LATERAL (
+        SELECT g.optional, (
+            SELECT r.bytes FROM result r JOIN asset a ON a.id = g.asset_id
+            JOIN catalog c ON c.id = a.catalog_id
+            WHERE r.segment_id = g.id AND r.done AND g.optional
+              AND e.code NOT IN ({{outdatingFailures}}) AND {{keepsFiles}}
+        ) AS kept_bytes
+        FROM segment g WHERE g.id = e.segment_id AND NOT e.done OFFSET 0
+    ) AS n ON true
+), recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, failure_code, failure_message, attempts,
                         verified, validator)
     SELECT segment_id, done, bytes, sha256, code, message, attempt + 1, verified, validator
-    FROM settled
+    FROM judged WHERE kept_bytes IS NULL
     {{replacingResults}}
 ), unstored AS (
-    SELECT segment_id FROM settled WHERE NOT done
+    SELECT segment_id FROM judged WHERE NOT done AND kept_bytes IS NULL
 ), held AS (
     {{holdingUnstored}}
 ), counts AS (
-    SELECT asset_id, count(*) FILTER (WHERE done) AS done,
-           count(*) FILTER (WHERE NOT done AND NOT spared) AS failed,
-           -- Sidecars that the asset does without.
-           count(*) FILTER (WHERE spared) AS spared,
-           coalesce(sum(bytes) FILTER (WHERE done), 0) AS bytes,
-           coalesce(sum(bytes) FILTER (WHERE done AND adopted), 0) AS adopted_bytes,
-           bool_or(NOT spared AND code = 'manifest.changed') AS changed,
-           (array_agg(code) FILTER (WHERE NOT done AND NOT spared))[1] AS code,
-           (array_agg(message) FILTER (WHERE NOT done AND NOT spared))[1] AS message
-    FROM (
-        SELECT *, CASE WHEN done THEN false ELSE coalesce(
-            (SELECT g.optional FROM segment g WHERE g.id = settled.segment_id), false)
-            END AS spared
-        FROM settled
-    ) AS settled
+    SELECT asset_id, count(*) FILTER (WHERE done OR kept_bytes IS NOT NULL) AS done,
+           count(*) FILTER (WHERE NOT done AND NOT is_optional) AS failed,
+           -- Files that the asset does without.
+           count(*) FILTER (WHERE is_optional AND kept_bytes IS NULL) AS spared,
+           coalesce(sum(bytes) FILTER (WHERE done), 0) + coalesce(sum(kept_bytes), 0) AS bytes,
+           coalesce(sum(bytes) FILTER (WHERE done AND adopted), 0)
+               + coalesce(sum(kept_bytes), 0) AS adopted_bytes,
+           bool_or(NOT is_optional AND code = 'manifest.changed') AS changed,
+           (array_agg(code) FILTER (WHERE NOT done AND NOT is_optional))[1] AS code,
+           (array_agg(message) FILTER (WHERE NOT done AND NOT is_optional))[1] AS message
+    FROM judged
     GROUP BY asset_id ORDER BY asset_id
 ), rolled AS (
     UPDATE asset a SET

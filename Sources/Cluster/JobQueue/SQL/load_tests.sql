@@ -1,15 +1,19 @@
 -- Load tests on workers.
 
 -- name: create
--- @queue, @workers and @urls may be null. No row where the test, or another one that has not ended, is
--- there.
+-- @queue and @workers may be null. No row where the test, or another one that has not ended, is there.
 INSERT INTO load_test (id, queue_id, name, scenario, workers, at_least, join_until,
-                       duration_seconds, parts, urls)
+                       duration_seconds, parts, url_blocks)
 VALUES (@test::uuid, (SELECT id FROM queue WHERE name = @queue), @name, @scenario, @workers::int,
         @at_least::int, now() + make_interval(secs => @wait_seconds::float8),
-        @duration_seconds::float8, @parts::int, @urls)
+        @duration_seconds::float8, @parts::int, @url_blocks::int)
 ON CONFLICT DO NOTHING
 RETURNING id
+
+-- name: storeURLs
+INSERT INTO load_url_block (test_id, number, data)
+SELECT @test::uuid, u.number - 1, u.data
+FROM unnest(@urls::text[]) WITH ORDINALITY AS u(data, number)
 
 -- name: open
 -- Tests that have not ended, in the order in which they are locked.
@@ -28,7 +32,7 @@ ORDER BY t.created_at LIMIT 100
 -- name: lock
 -- What decides the test's fate, under its lock: @followed_seconds without a follower,
 -- @overtime_seconds beyond its duration.
-SELECT t.state, t.scenario, t.workers, t.at_least, t.parts,
+SELECT t.state, t.workers, t.at_least, t.parts,
        t.join_until < clock_timestamp() AS is_wait_over,
        t.followed_at < clock_timestamp() - make_interval(secs => @followed_seconds::float8)
            AS is_abandoned,
@@ -50,7 +54,7 @@ WHERE id = @test::uuid AND state IN ({{loadTestStoppable}})
 
 -- name: end
 -- The failure is null where the test ran.
-UPDATE load_test SET state = 'ended', ended_at = clock_timestamp(), scenario = '', urls = NULL,
+UPDATE load_test SET state = 'ended', ended_at = clock_timestamp(), scenario = '',
     failure_code = coalesce(failure_code, @failure_code),
         failure_message = coalesce(failure_message, @failure_message)
 WHERE id = @test::uuid AND state IN ({{loadTestEndable}})
@@ -145,8 +149,14 @@ WHERE t.id = @test::uuid AND s.test_id = t.id AND s.state = 'running'
   AND t.stopped_at < clock_timestamp() - make_interval(secs => @seconds::float8)
 RETURNING s.worker_name, s.state
 
--- name: urls
-SELECT urls FROM load_test WHERE id = @test::uuid
+-- name: place
+-- What a worker that joined gets. No row once the test has ended.
+SELECT scenario, parts, url_blocks FROM load_test WHERE id = @test::uuid AND state <> 'ended'
+
+-- name: urlBlock
+-- The first one from @from on.
+SELECT number, data FROM load_url_block
+WHERE test_id = @test::uuid AND number >= @from::int ORDER BY number LIMIT 1
 
 -- name: storeParts
 -- Under the test's lock: pairwise numbers and data. Parts that are there stay.
@@ -170,7 +180,8 @@ SELECT p.number, p.data FROM (
 WHERE p.bytes <= @bytes::bigint OR p.bytes_before = 0
 ORDER BY p.number
 
--- name: deleteParts
+-- name: deleteData
+WITH urls AS (DELETE FROM load_url_block WHERE test_id = @test::uuid)
 DELETE FROM load_part WHERE test_id = @test::uuid
 
 -- name: storeIntervals

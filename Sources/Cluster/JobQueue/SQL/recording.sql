@@ -42,14 +42,16 @@ WHERE asset_id = @asset::bigint AND ordinal >= @first::int AND ordinal < {{first
 -- What a reload has found. New periods of an MPD are added to its text.
 UPDATE recording SET cursor = @cursor::text, next_ordinal = @next_ordinal::int,
     manifest = CASE WHEN @periods::text IS NULL THEN manifest ELSE manifest || @periods::text END,
-    segments = segments + @segments::bigint, gaps = gaps + @gaps::bigint, bytes = @bytes::bigint,
+    segments = segments + @segments::bigint, gaps = gaps + @gaps::bigint, lost = lost + @lost::bigint,
+    bytes = @bytes::bigint,
     behind_seconds = @behind_seconds::float8, reload_seconds = @reload_seconds::float8,
     unchanged = CASE WHEN @segments::bigint > 0 THEN 0 ELSE unchanged + 1 END,
     changed_at = CASE WHEN @segments::bigint > 0 THEN now() ELSE changed_at END
 WHERE asset_id = @asset::bigint
 
 -- name: find
--- It is settled when all segments but its playlists have ended, and are counted.
+-- It is settled when all segments but its playlists have ended, and are counted. A lost segment of an MPD divides
+-- a run of its timeline, with an S element of @run_bytes.
 SELECT r.cursor, r.playlists::bigint AS playlists, r.next_ordinal::bigint AS next_ordinal,
        r.queued::bigint AS queued, r.unchanged::bigint AS unchanged, r.reload_seconds,
        r.segments, r.gaps, r.ended_at IS NOT NULL AS is_over, r.is_written, a.key, a.url,
@@ -59,7 +61,9 @@ SELECT r.cursor, r.playlists::bigint AS playlists, r.next_ordinal::bigint AS nex
        coalesce(extract(epoch FROM now())
                 >= (c.title_options::jsonb ->> 'recordsUntilSeconds')::float8, false) AS is_until,
        now() > r.begun_at + make_interval(secs => @max_seconds::float8)
-           OR greatest(r.segments, r.next_ordinal) >= @max_segments::bigint OR r.bytes >= @max_bytes::bigint AS is_full
+           OR greatest(r.segments, r.next_ordinal) >= @max_segments::bigint
+           OR r.bytes + CASE WHEN r.cursor::json #>> '{mpd,periodCount}' IS NULL THEN 0
+                             ELSE r.lost * @run_bytes::bigint END >= @max_bytes::bigint AS is_full
 FROM recording r
 JOIN asset a ON a.id = r.asset_id
 JOIN catalog c ON c.id = a.catalog_id
@@ -118,7 +122,8 @@ WITH lost AS MATERIALIZED (
     WHERE e.asset_id = @asset::bigint AND e.ordinal = l.ordinal
     RETURNING e.playlist, e.sequence, l.key, l.failure_code, l.failure_message
 ), counted AS (
-    UPDATE recording SET gaps = gaps + (SELECT count(*) FROM listed)
+    UPDATE recording SET gaps = gaps + (SELECT count(*) FROM listed),
+        lost = lost + (SELECT count(*) FROM listed)
     WHERE asset_id = @asset::bigint AND EXISTS (SELECT FROM lost)
 )
 SELECT playlist, sequence, key, failure_code, failure_message FROM listed

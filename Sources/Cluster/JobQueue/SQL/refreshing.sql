@@ -9,27 +9,30 @@ SELECT EXISTS (
 
 -- name: postponeDue
 -- Assets that are due and have nothing at their site, that their list no longer names, and recordings,
--- are looked at again after their time.
+-- are looked at again after their time: @limit of them. Answers how many.
 WITH due AS MATERIALIZED (
     SELECT a.id FROM asset a JOIN catalog c ON c.id = a.catalog_id
     WHERE a.refresh_at <= now()
       AND (a.state IN ({{assetGone}}, 'failed', 'cancelled') OR a.generation < c.generation
            OR EXISTS (SELECT FROM recording r WHERE r.asset_id = a.id))
-    ORDER BY a.id LIMIT 1000 FOR NO KEY UPDATE OF a SKIP LOCKED
+    ORDER BY a.id LIMIT @limit::int FOR NO KEY UPDATE OF a SKIP LOCKED
+), postponed AS (
+    UPDATE asset a SET refresh_at = now() + make_interval(secs => a.refresh_seconds)
+    FROM due WHERE a.id = due.id
+    RETURNING 1
 )
-UPDATE asset a SET refresh_at = now() + make_interval(secs => a.refresh_seconds)
-FROM due WHERE a.id = due.id
+SELECT count(*) AS assets FROM postponed
 
 -- name: catalogsDue
 -- Catalogs with assets whose time has come, by that time: none that runs, is being submitted, was
--- cancelled or has expired.
+-- cancelled or has expired. The first @limit.
 SELECT c.id FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.refresh_at <= now() AND a.state = 'completed' AND a.generation = c.generation
   AND NOT a.redefined AND NOT a.sidecars_changed
   AND NOT EXISTS (SELECT FROM recording r WHERE r.asset_id = a.id)
   AND c.state IN ('completed', 'failed') AND c.opened_generation = c.generation
   AND (c.expires_at IS NULL OR c.expires_at > now())
-GROUP BY c.id ORDER BY min(a.refresh_at) LIMIT 20
+GROUP BY c.id ORDER BY min(a.refresh_at) LIMIT @limit::int
 
 -- name: due
 SELECT id FROM asset

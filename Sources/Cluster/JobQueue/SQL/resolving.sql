@@ -63,7 +63,7 @@ WITH changed AS MATERIALIZED (
 INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
 SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes, 'infinity'
 FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
-WHERE g.done
+WHERE g.done AND {{keepsFiles}}
 
 -- name: mergeMirrors
 -- Other locations of segments, after they were merged with those that are staged.

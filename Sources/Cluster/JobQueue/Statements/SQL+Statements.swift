@@ -192,9 +192,10 @@ extension SQL {
     }
 
     enum LoadTests: String, SQLSubject {
-        case create, open, called, lock, start, stop, end, followed, status, countShards, shards
+        case create, storeURLs, open, called, lock, start, stop, end, followed, status, countShards
+        case shards, place
         case join, lockShard, order, report, beginShards, dismissShards, loseSilent, loseOverdue
-        case urls, storeParts, countParts, parts, deleteParts
+        case urlBlock, storeParts, countParts, parts, deleteData
         case storeIntervals, intervals, takeIntervals, breakdown, notify
 
         static let file = SQL.file(sql_load_tests())

@@ -38,6 +38,7 @@ enum SQL {
         "maxRefreshFailures": "\(RefreshSummary.maxFailures)",
         "tokenInPath": SignedPatterns.path(withTokens: true),
         "eventsPerChange": "\(WireLimits.eventsPerChange)",
+        "outdatingFailures": list(FailureCode.table.map(\.code).filter(\.outdatesStored)),
 
         "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
         // A refresh that publishes its files continues.
@@ -95,7 +96,8 @@ enum SQL {
                 LoadShardState.allCases.filter { !LoadShardState.machine.terminal.contains($0) }),
     ].merging(SQLObjects.texts) { _, object in object }
 
-    /// Returns an SQL list of quoted names; they are Swift identifiers, so quoting them is safe.
+    /// Returns an SQL list of quoted names; they are Swift identifiers or failure codes, so quoting them is
+    /// safe.
     private static func list<Name: RawRepresentable<String>>(_ names: [Name]) -> String {
         names.map { "'\($0.rawValue)'" }.joined(separator: ", ")
     }

@@ -21,7 +21,7 @@ struct EngineLoadShards: LoadShardRunner {
         var scenario = try LoadScenarioReader.read(Array(text.utf8))
         try scenario.check()
         try LoadScenarioWriter.checkFiles(of: scenario)
-        if let urls { try scenario.setReplay(urls: urls, parts: [], ofShards: 1) }
+        if let urls { try scenario.setReplay(urls: urls) }
         let engine = try TransferEngine(
             options: LoadPreflight.transferOptions(scenario.http, addressPolicy))
         defer { engine.shutdown() }
@@ -42,8 +42,7 @@ struct EngineLoadShards: LoadShardRunner {
         options.viewerConnections = max(files - Self.otherFiles, Self.otherFiles)
         options.maxRequests = max(files - Self.otherFiles, 1)
         options.addresses = ready.addresses
-        return EngineLoadShard(
-            plan: ready.plan, scenario: scenario, urls: urls, options: options)
+        return EngineLoadShard(plan: ready.plan, scenario: scenario, options: options)
     }
 }
 
@@ -57,31 +56,34 @@ private final class EngineLoadShard: PreparedLoadShard {
 
     private let plan: LoadPlan
     private let scenario: LoadScenario
-    /// Of a replay.
-    private let urls: String?
     private let options: LoadEngine.Options
     private let state = Mutex(State.idle)
+    /// Nil without a part.
+    private let data = Mutex<LoadShardData?>(nil)
 
-    init(
-        plan: LoadPlan, scenario: LoadScenario, urls: String?, options: LoadEngine.Options
-    ) {
+    init(plan: LoadPlan, scenario: LoadScenario, options: LoadEngine.Options) {
         self.plan = plan
         self.scenario = scenario
-        self.urls = urls
         self.options = options
     }
 
     var cores: Int { options.threads }
 
+    func add(_ part: String, of count: Int) throws {
+        try data.withLock { data in
+            if data == nil { data = LoadShardData(parts: count, of: scenario) }
+            try data?.add(part)
+        }
+    }
+
     func run(
-        _ shard: LoadShard, parts: [String], startNanoseconds: UInt64,
+        _ shard: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd {
         var (plan, scenario) = (plan, scenario)
-        if let urls {
-            try scenario.setReplay(urls: urls, parts: parts, ofShards: shard.count)
-        } else if !parts.isEmpty {
-            plan.viewerData = try ViewerData(parts: parts, ofShards: shard.count)
+        data.withLock { data in
+            data?.move(to: &plan, &scenario, shards: shard.count)
+            data = nil
         }
         let engine = try LoadEngine(plan: plan, scenario: scenario, shard: shard, options: options)
         let isStopped = state.withLock { state in

@@ -19,12 +19,14 @@ package protocol PreparedLoadShard: Sendable {
     /// Number of cores for its event loops.
     var cores: Int { get }
 
+    /// Adds the next of the shard's `count` parts of the test's data, by number. All are added before
+    /// `run`, unless the test is stopped. Throws for a part that cannot be read.
+    func add(_ part: String, of count: Int) throws
+
     /// Sends `shard` of the load from `startNanoseconds` on CLOCK_MONOTONIC until the scenario ends
     /// or `stop()`. Calls `onInterval` once for each complete second, on any thread.
-    ///
-    /// - Parameter parts: the shard's parts of the test's data, by number; empty without data.
     func run(
-        _ shard: LoadShard, parts: [String], startNanoseconds: UInt64,
+        _ shard: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd
 

@@ -83,18 +83,19 @@ final class LoadTestWorker: Sendable {
         _ part: LoadPart, _ scenario: String, _ place: LoadTestPlace, of id: LoadTestID
     ) async {
         do {
-            let preparing = Task { try await runner.prepare(scenario, urls: place.urls) }
+            let urls = try await urls(place.urlBlocks, of: id, part)
+            let preparing = Task { try await runner.prepare(scenario, urls: urls) }
             part.onStop { preparing.cancel() }
             let shard = try await preparing.value
             part.onStop { shard.stop() }
             await finishJobs(part)
             part.becomeReady(cores: shard.cores)
             guard let start = await part.waitForStart() else { return }
-            let parts = place.parts == nil ? [] : try await parts(of: id, part)
+            if let parts = place.parts {
+                try await fetch(parts, of: id, for: shard, start.shard, part)
+            }
             part.finish(
-                try await shard.run(
-                    start.shard, parts: parts, startNanoseconds: start.nanoseconds
-                ) {
+                try await shard.run(start.shard, startNanoseconds: start.nanoseconds) {
                     part.add($0)
                 })
         } catch let failure as Failure {
@@ -104,23 +105,56 @@ final class LoadTestWorker: Sendable {
         }
     }
 
-    /// Fetches the shard's parts of the test's data.
-    private func parts(
-        of id: LoadTestID, _ part: LoadPart
-    ) async throws(Failure) -> [String] {
-        var parts: [String] = []
+    /// Fetches the URLs of a replay; returns nil for other tests.
+    private func urls(
+        _ blocks: Int?, of id: LoadTestID, _ part: LoadPart
+    ) async throws(Failure) -> String? {
+        guard let blocks else { return nil }
+        var urls = ""
         var next = 0
-        while !part.isOver {
-            let some = try await client.loadParts(
-                LoadTestPartsRequest(worker: worker.id, from: next), of: id,
+        while next < blocks, !part.isOver {
+            let block = try await client.loadParts(
+                LoadTestPartsRequest(worker: worker.id, from: next, urls: true), of: id,
+                retrySeconds: WireLimits.loadSilentSeconds
+            ).parts.first
+            guard let block, block.number == next,
+                urls.utf8.count + block.data.utf8.count <= WireLimits.loadURLBytes
+            else { throw Self.incomplete }
+            urls += block.data + "\n"
+            next += 1
+        }
+        if part.isOver { throw Failure(.workerCancelled, "The load test was stopped.") }
+        return urls
+    }
+
+    /// Fetches the shard's parts of the test's data, until the test is stopped.
+    private func fetch(
+        _ parts: Int, of id: LoadTestID, for shard: any PreparedLoadShard, _ own: LoadShard,
+        _ part: LoadPart
+    ) async throws {
+        guard (1...WireLimits.loadParts).contains(parts) else { throw Self.incomplete }
+        let numbers = LoadParts.numbers(of: own, parts: parts)
+        var bytes = 0
+        var index = 0
+        while index < numbers.count, !part.isOver {
+            let page = try await client.loadParts(
+                LoadTestPartsRequest(worker: worker.id, from: numbers[index]), of: id,
                 retrySeconds: WireLimits.loadSilentSeconds
             ).parts
-            guard let last = some.last?.number, last >= next else { break }
-            parts += some.map(\.data)
-            next = last + 1
+            guard !page.isEmpty else { throw Self.incomplete }
+            for one in page {
+                bytes += one.data.utf8.count
+                guard index < numbers.count, one.number == numbers[index],
+                    bytes <= WireLimits.loadDataBytes
+                else { throw Self.incomplete }
+                try shard.add(one.data, of: numbers.count)
+                index += 1
+            }
         }
-        return parts
     }
+
+    private static let incomplete = Failure(
+        .clusterProtocol, "The coordinator sent other parts of the test's data than it has.")
 
     /// Returns jobs that have not started, and waits for the rest.
     private func finishJobs(_ part: LoadPart) async {

@@ -66,7 +66,8 @@ package final class UploadLoop: @unchecked Sendable {
         }
     }
 
-    /// Ends every request with `worker.cancelled` and joins the thread. Must not be called on it.
+    /// Ends every request with `worker.cancelled` and joins the thread; on the thread itself, once it
+    /// is done with what it does.
     package func shutdown() {
         loop.execute { [self] in
             isClosed = true

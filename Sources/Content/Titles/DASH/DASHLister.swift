@@ -51,7 +51,7 @@ extension DASHManifest {
         /// Mirrors of the base.
         let others: [ReferenceBase]
         /// Base of keys, if it is not `base`.
-        let namingBase: ReferenceBase?
+        var namingBase: ReferenceBase?
         /// Role of its media segments.
         let role: SegmentRole
         let rendition: Int
@@ -218,10 +218,20 @@ extension DASHManifest {
         }
 
         /// Returns the first segment of a run; nil for the MPD.
+        ///
+        /// - Parameter storedTime: its time in its key; nil if it is the run's.
         mutating func first(
-            of run: DASHTimeline.Run, _ media: DASHTemplate
+            of run: DASHTimeline.Run, _ media: DASHTemplate, storedTime: Int64? = nil
         ) throws(Failure) -> ManifestSegment? {
             write(media, number: run.number, time: run.time, subNumber: 0)
+            if let storedTime, storedTime != run.time {
+                media.writeAtEdge(
+                    number: run.number, time: storedTime, subNumber: 0, into: &edgeBuffer)
+                if edgeBuffer.isEmpty {
+                    media.write(
+                        number: run.number, time: storedTime, subNumber: 0, into: &edgeBuffer)
+                }
+            }
             guard let first = try segment(role, nil, nil) else { return nil }
             try checkQuery(of: first)
             return first

@@ -18,6 +18,12 @@ struct DASHTemplate {
         let what: String
     }
 
+    /// The template of stored files.
+    struct Stored {
+        var text: String
+        var bandwidth: Int64
+    }
+
     /// The format of a number.
     struct Format {
         var width = 1
@@ -60,16 +66,18 @@ struct DASHTemplate {
     /// - Parameters:
     ///   - isStrict: true rejects broken rules that players tolerate.
     ///   - names: the query parameters that belong to keys.
-    ///   - stored: the template of the stored files, if they have other names.
+    ///   - stored: the template of the stored files, if they have other names, and the bandwidth
+    ///     that it may name.
     init(
         _ template: String, _ use: Use, id: String, bandwidth: Int64, isStrict: Bool,
-        names: KeyQueryRules.Names = KeyQueryRules.Names(), stored: String? = nil
+        names: KeyQueryRules.Names = KeyQueryRules.Names(), stored: Stored? = nil
     ) throws(Malformed) {
         let bytes = Array(template.utf8)
         try self.init(bytes[...], use, id, bandwidth, isStrict)
-        let edge = Self.atEdge(stored.map { Array($0.utf8) } ?? bytes, names)
-        if edge != bytes {
-            edgeParts = try DASHTemplate(edge[...], use, id, bandwidth, isStrict).parts
+        let edge = Self.atEdge(stored.map { Array($0.text.utf8) } ?? bytes, names)
+        let edgeBandwidth = stored?.bandwidth ?? bandwidth
+        if edge != bytes || edgeBandwidth != bandwidth {
+            edgeParts = try DASHTemplate(edge[...], use, id, edgeBandwidth, isStrict).parts
         }
     }
 

@@ -269,9 +269,17 @@ package struct HLSResolver: Sendable {
     /// Playlists have the length and digest that were read, so that a later change is detected.
     ///
     /// Throws `storage.pathConflict` if two URLs share a key or one key is another's folder,
-    /// `storage.pathRefused` for a URL without a key, `manifest.empty` without segments.
+    /// `storage.pathRefused` for a URL without a key, `manifest.empty` without segments,
+    /// `manifest.changed` if a title to record had ended, and an I-frame playlist of it has not.
     package func segments() throws(Failure) -> ResolvedSegments {
         precondition(isComplete, "segments() is for a resolver that has received every playlist")
+        // The media playlists of a title to record had ended: only one that was left out can be live.
+        let late = entries.first { $0.playlist?.isLive ?? false }
+        if options.records ?? false, let late {
+            throw Failure(
+                .manifestChanged, at: .manifest("\(late.reference.url)"),
+                "the I-frame playlist has no EXT-X-ENDLIST yet, but the title has ended")
+        }
         return try gathered()
     }
 

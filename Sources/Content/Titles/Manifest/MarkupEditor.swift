@@ -49,6 +49,38 @@ struct MarkupEditor {
 
     // MARK: Attributes
 
+    /// Returns the namespaces that an element's start tag declares, as written.
+    func namespaces(of place: Int) -> [(name: String, text: [UInt8])] {
+        var found: [(name: String, text: [UInt8])] = []
+        let end = elements[place].content.lowerBound
+        var index = elements[place].nameEnd
+        while index < end {
+            while index < end, bytes[index] <= ASCII.space { index += 1 }
+            let start = index
+            while index < end, bytes[index] > ASCII.space, bytes[index] != ASCII.equals {
+                index += 1
+            }
+            let name = String(decoding: bytes[start..<index], as: UTF8.self)
+            while index < end, bytes[index] != ASCII.quote, bytes[index] != 0x27 { index += 1 }
+            guard index < end else { break }
+            let last = ASCII.place(of: bytes[index], in: bytes, from: index + 1)
+            index = min(last + 1, end)
+            if name == "xmlns" || name.hasPrefix("xmlns:") {
+                found.append((name, Array(bytes[start..<index])))
+            }
+        }
+        return found
+    }
+
+    /// Adds the namespaces of an outer element, except those that an element declares itself.
+    mutating func declareNamespaces(of outer: Int, in place: Int) {
+        let own = Set(namespaces(of: place).map(\.name))
+        let text = namespaces(of: outer).filter { !own.contains($0.name) }
+            .flatMap { [ASCII.space] + $0.text }
+        let end = elements[place].nameEnd
+        if !text.isEmpty { edits.append(ManifestEdit(end..<end, text)) }
+    }
+
     /// Returns the value of an attribute; nil without it, or if it is no number.
     func number(_ place: Int, _ name: String) -> Int64? {
         elements[place].attribute(name).flatMap {

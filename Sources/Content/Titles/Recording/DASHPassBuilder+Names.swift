@@ -5,26 +5,39 @@ import WebURL
 /// a mark, in the MPD as in the keys.
 extension DASHPassBuilder {
     /// Returns the template of a representation's segments.
+    ///
+    /// - Parameter stored: the template of their files; nil if it is the same.
     func template(
-        of track: DASHManifest.Track, _ lister: DASHManifest.Lister, mark: String? = nil
+        of track: DASHManifest.Track, _ lister: DASHManifest.Lister,
+        stored: DASHTemplate.Stored? = nil
     ) throws(Failure) -> DASHTemplate {
         let text = track.representation.addressing.media ?? ""
-        let plain = try template(text, "media", .segments, track, lister)
-        guard let mark else { return plain }
-        return try template(
-            text, "media", .segments, track, lister,
-            stored: RecordedName.marked(plain.written, mark))
+        return try template(text, "media", .segments, track, lister, stored: stored)
+    }
+
+    /// Makes keys from the base with which a track began: the stored MPD has no other one.
+    func useBase(
+        of recorded: RecordingCursor.MPD.Track, in lister: inout DASHManifest.Lister
+    ) throws(Failure) {
+        guard recorded.base != lister.base.url.text else { return lister.namingBase = nil }
+        do throws(WebURLError) {
+            lister.namingBase = ReferenceBase(try WebURL(recorded.base))
+        } catch {
+            throw lister.failure(
+                .manifestMalformed,
+                "the recorded BaseURL \(error.detail), given \(Redaction.shown(recorded.base))")
+        }
     }
 
     func template(
         _ text: String, _ name: String, _ use: DASHTemplate.Use, _ track: DASHManifest.Track,
-        _ lister: DASHManifest.Lister, stored: String? = nil
+        _ lister: DASHManifest.Lister, stored: DASHTemplate.Stored? = nil
     ) throws(Failure) -> DASHTemplate {
         do throws(DASHTemplate.Malformed) {
             return try DASHTemplate(
                 text, use, id: track.representation.id,
                 bandwidth: track.representation.bandwidth, isStrict: manifest.findings.isStrict,
-                names: lister.names(ofTemplate: text), stored: stored)
+                names: lister.names(ofTemplate: stored?.text ?? text), stored: stored)
         } catch {
             throw lister.failure(
                 .manifestMalformed,
@@ -46,7 +59,10 @@ extension DASHPassBuilder {
             return (object, text)
         }
         let stored = RecordedName.marked(plain.written, "p\(period + 1)")
-        let marked = try template(text, name, .once, track, lister, stored: stored)
+        let marked = try template(
+            text, name, .once, track, lister,
+            stored: DASHTemplate.Stored(
+                text: stored, bandwidth: track.representation.bandwidth))
         guard let again = try resolved(lister.section(of: marked)) else { return (nil, text) }
         object.key = again.key
         return (object, stored)
@@ -101,5 +117,15 @@ extension DASHPassBuilder {
         bytes += object.url.utf8.count + object.key.utf8.count
         objects.append(object)
         return object.ordinal
+    }
+}
+
+extension RecordingCursor.MPD.Track {
+    /// The template of its files.
+    var stored: DASHTemplate.Stored { DASHTemplate.Stored(text: media, bandwidth: bandwidth) }
+
+    /// Returns a time in nanoseconds from its period's start.
+    func nanoseconds(_ time: Int64) -> Int128 {
+        (Int128(time) - Int128(offset)) * 1_000_000_000 / Int128(timescale)
     }
 }

@@ -33,6 +33,8 @@ struct DASHPassBuilder {
     /// By representation, true if it is recorded in a period that begins.
     private var wanted: [Bool] = []
     private let isFirst: Bool
+    /// True if segments that the clock adds are left to a later reading.
+    private let isClockLost: Bool
     private var cursor: RecordingCursor
     var mpd: RecordingCursor.MPD
     var objects: [ResolvedSegment] = []
@@ -46,9 +48,11 @@ struct DASHPassBuilder {
     private var longestSeconds = 0.0
 
     init(
-        _ manifest: DASHManifest, _ options: TitleOptions, after cursor: RecordingCursor?
+        _ manifest: DASHManifest, _ options: TitleOptions, after cursor: RecordingCursor?,
+        isClockLost: Bool
     ) throws(Failure) {
         self.manifest = manifest
+        self.isClockLost = isClockLost
         self.cursor = cursor ?? RecordingCursor()
         mpd = cursor?.mpd ?? RecordingCursor.MPD()
         isFirst = mpd.periodCount == 0
@@ -79,9 +83,53 @@ struct DASHPassBuilder {
             }
         }
         let listed = try newPeriodsWithSegments()
+        let begins = try periodsThatFit(listed)
         try manifest.forEachTrack { (track) throws(Failure) in
-            if !listed.contains(track.period) { wanted[track.place] = false }
+            if !begins.contains(track.period) { wanted[track.place] = false }
         }
+    }
+
+    /// Returns those of the new periods that can be followed together with the listed ones. After
+    /// the first one that cannot, none begins any more.
+    private mutating func periodsThatFit(_ new: Set<Int>) throws(Failure) -> Set<Int> {
+        mpd.isFull = false
+        guard !new.isEmpty else { return [] }
+        var sizes: [Int: (tracks: Int, bytes: Int)] = [:]
+        try manifest.forEachLister { (track, lister) throws(Failure) in
+            guard new.contains(track.period), wanted[track.place] else { return }
+            let representation = track.representation
+            let bytes =
+                representation.id.utf8.count + (representation.addressing.media ?? "").utf8.count
+                + (lister.namingBase ?? lister.base).url.text.utf8.count
+            let size = sizes[track.period] ?? (0, 0)
+            sizes[track.period] = (size.tracks + 1, size.bytes + bytes)
+        }
+        let first = known.compactMap { $0 }.min() ?? mpd.periods.count
+        let tracks = mpd.periods[first...].flatMap(\.tracks)
+        var sum = (tracks: tracks.count, bytes: tracks.reduce(0) { $0 + $1.bytes })
+        var fitting: Set<Int> = []
+        for period in new.sorted() {
+            let size = sizes[period] ?? (0, 0)
+            sum = (sum.tracks + size.tracks, sum.bytes + size.bytes)
+            guard
+                sum.tracks <= RecordingCursor.MPD.maxTracks,
+                sum.bytes <= RecordingCursor.MPD.maxTrackBytes
+            else {
+                if isFirst { throw tooManyTracks }
+                mpd.isFull = true
+                break
+            }
+            fitting.insert(period)
+        }
+        return fitting
+    }
+
+    private var tooManyTracks: Failure {
+        manifest.failure(
+            .manifestTooMany,
+            "the periods of the MPD have more than \(RecordingCursor.MPD.maxTracks) "
+                + "representations to record, or their names and templates more than "
+                + "\(RecordingCursor.MPD.maxTrackBytes) bytes")
     }
 
     /// Returns the new periods of which something is available. Periods before the last recorded
@@ -101,7 +149,7 @@ struct DASHPassBuilder {
                         + "--live snapshot")
             }
             guard !listed.contains(track.period) else { return }
-            try manifest.forEachAvailableRun(of: track) { _ in
+            try manifest.forEachAvailableRun(of: track, isClockLost: isClockLost) { _ in
                 listed.insert(track.period)
                 return false
             }
@@ -131,7 +179,9 @@ struct DASHPassBuilder {
         }
         // Older periods will not be listed again.
         if let first = known.compactMap({ $0 }).min() { mpd.periods.removeFirst(first) }
-        if !isFull, !mpd.hasEnded { mpd.hasEnded = isOver }
+        // What is left of the listed periods is recorded first.
+        if isFull { mpd.isFull = false }
+        if !isFull, !mpd.isFull, !mpd.hasEnded { mpd.hasEnded = try isOver() }
     }
 
     /// Begins a track, and its period with the first one.
@@ -143,22 +193,18 @@ struct DASHPassBuilder {
             place = begun
         } else {
             place = mpd.periods.count
+            // Nothing is missing before it if the end of the period before it was listed.
+            let isBeforeListed = track.period > 0 && known[track.period - 1] != nil
+            let previousEnd = mpd.end.map { isBeforeListed ? max($0, track.span.start) : $0 }
             known[track.period] = place
             mpd.periods.append(
                 RecordingCursor.MPD.Period(
                     id: manifest.periods[track.period].id, start: track.span.start,
-                    previousEnd: mpd.end))
+                    previousEnd: previousEnd))
             begun.append(
                 Begun(place: track.period, number: mpd.periodCount, start: track.span.start))
             mpd.periodCount += 1
             mpd.lastStart = track.span.start
-        }
-        let tracks = mpd.periods.reduce(1) { $0 + $1.tracks.count }
-        guard tracks <= RecordingCursor.MPD.maxTracks else {
-            throw manifest.failure(
-                .manifestTooMany,
-                "the periods of the MPD have more than \(RecordingCursor.MPD.maxTracks) "
-                    + "representations to record")
         }
         let period = begun[begun.count - 1].number
         let addressing = track.representation.addressing
@@ -171,16 +217,19 @@ struct DASHPassBuilder {
             add(found.object)
         }
         var recorded = RecordingCursor.MPD.Track(id: id, number: mpd.trackCount, name: "")
+        recorded.base = (lister.namingBase ?? lister.base).url.text
+        recorded.media = addressing.media ?? ""
+        recorded.isNumbered = media.hasNumber
+        recorded.bandwidth = track.representation.bandwidth
+        recorded.timescale = addressing.timescale
+        recorded.offset = addressing.presentationTimeOffset
         recorded.name = Self.hash(try key(of: media, &lister))
-        var stored = addressing.media ?? ""
         if try isUsed(recorded.name, by: track, media.hasNumber, in: place, period) {
-            let mark = "t\(recorded.number)"
-            recorded.mark = mark
-            stored = RecordedName.marked(media.written, mark)
-            media = try template(of: track, lister, mark: mark)
+            recorded.media = RecordedName.marked(media.written, "t\(recorded.number)")
+            media = try template(of: track, lister, stored: recorded.stored)
             recorded.name = Self.hash(try key(of: media, &lister))
         }
-        attributes.append(("media", stored))
+        attributes.append(("media", recorded.media))
         mpd.trackCount += 1
         mpd.periods[place].tracks.append(recorded)
         begun[begun.count - 1].tracks.append(
@@ -202,7 +251,7 @@ struct DASHPassBuilder {
             return period > 0 && mpd.names.count >= RecordingCursor.MPD.maxNames
         }
         var first: Int64?
-        try manifest.forEachAvailableRun(of: track) { run in
+        try manifest.forEachAvailableRun(of: track, isClockLost: isClockLost) { run in
             first = hasNumber ? run.number : run.time
             return false
         }
@@ -214,35 +263,42 @@ struct DASHPassBuilder {
         _ track: DASHManifest.Track, _ lister: inout DASHManifest.Lister, to index: Int,
         of place: Int
     ) throws(Failure) {
-        let addressing = track.representation.addressing
-        var recorded = mpd.periods[place].tracks[index]
-        let media = try template(of: track, lister, mark: recorded.mark)
-        let timescale = Double(addressing.timescale)
+        let period = mpd.periods[place]
+        var recorded = period.tracks[index]
+        guard manifest.unrecordable(track) == nil else { return }
+        try useBase(of: recorded, in: &lister)
+        let media = try template(of: track, lister, stored: recorded.stored)
+        // Without numbers in names, numbers begin with the listed window.
+        guard media.hasNumber || !recorded.isNumbered else { return }
+        let units = TrackUnits(track, recorded, of: period)
+        let timescale = Double(track.representation.addressing.timescale)
         var left: Int128 = 0
-        try manifest.forEachAvailableRun(of: track) { (run) throws(Failure) in
+        try manifest.forEachAvailableRun(of: track, isClockLost: isClockLost) {
+            (run) throws(Failure) in
             let seconds = min(Double(run.duration) / timescale, Self.maxSeconds)
             shortestSeconds = min(shortestSeconds ?? seconds, seconds)
             longestSeconds = max(longestSeconds, seconds)
-            var run = run.dropping(recorded.known(of: run, isNumbered: media.hasNumber))
+            let next = recorded.isNumbered ? recorded.next : recorded.next.map(units.listed)
+            var run = run.dropping(run.known(below: next, isNumbered: recorded.isNumbered))
             while run.count > 0, !isFull {
-                guard let object = add(try resolved(lister.first(of: run, media))) else {
-                    return false
-                }
-                let missed = self.missed(
-                    before: run, recorded, mpd.periods[place], addressing, media.hasNumber)
+                guard let times = units.times(of: run),
+                    let object = add(
+                        try resolved(lister.first(of: run, media, storedTime: times.time)))
+                else { return false }
+                let sequence = recorded.isNumbered ? run.number : times.time
+                let missed = Self.missed(before: sequence, times, recorded, period)
                 var entry = RecordedEntry(
-                    playlist: recorded.number, sequence: media.hasNumber ? run.number : run.time,
-                    seconds: seconds, setup: nil,
-                    tags: RecordedTimes(time: run.time, duration: run.duration).text, uri: "")
+                    playlist: recorded.number, sequence: sequence, seconds: seconds, setup: nil,
+                    tags: times.text, uri: "")
                 entry.object = object
                 entry.missed = missed
-                let end = run.time + run.duration
-                if run.time != recorded.end || run.duration != recorded.duration || missed > 0 {
+                let end = times.time + times.duration
+                if times.time != recorded.end || times.duration != recorded.duration || missed > 0 {
                     mpd.bytes += RecordingCursor.MPD.bytesOfRun
                 }
-                recorded.next = media.hasNumber ? run.number + 1 : end
+                recorded.next = recorded.isNumbered ? sequence + 1 : end
                 recorded.end = end
-                recorded.duration = run.duration
+                recorded.duration = times.duration
                 entries.append(entry)
                 run = run.dropping(1)
             }
@@ -252,28 +308,29 @@ struct DASHPassBuilder {
         mpd.periods[place].tracks[index] = recorded
         behindSeconds = max(behindSeconds, min(Double(left) / timescale, Self.maxSeconds))
         guard let next = recorded.next else { return }
-        let end = Self.nanoseconds(recorded.end, addressing) + Int128(track.span.start)
+        let end = recorded.nanoseconds(recorded.end) + Int128(period.start)
         mpd.end = max(mpd.end ?? 0, Int64(clamping: end))
         remember(recorded.name, max(mpd.names[recorded.name] ?? 0, next))
     }
 
-    /// Returns the number of segments before a run that were not listed when it was read.
-    private func missed(
-        before run: DASHTimeline.Run, _ track: RecordingCursor.MPD.Track,
-        _ period: RecordingCursor.MPD.Period, _ addressing: DASHManifest.Addressing,
-        _ isNumbered: Bool
+    /// Returns the number of segments before one that were not listed when it was read.
+    private static func missed(
+        before sequence: Int64, _ times: RecordedTimes, _ track: RecordingCursor.MPD.Track,
+        _ period: RecordingCursor.MPD.Period
     ) -> Int64 {
         var units: Int128 = 0
         if let next = track.next {
-            if isNumbered { return max(0, run.number - next) }
-            units = Int128(run.time) - Int128(track.end)
+            if track.isNumbered {
+                return Int64(clamping: min(max(0, Int128(sequence) - Int128(next)), maxMissed))
+            }
+            units = Int128(times.time) - Int128(track.end)
         } else if let end = period.previousEnd {
             // The end of the period before, or the beginning of this one.
-            let start = Self.nanoseconds(run.time, addressing) + Int128(period.start)
-            units = (start - Int128(end)) * Int128(addressing.timescale) / 1_000_000_000
+            let start = track.nanoseconds(times.time) + Int128(period.start)
+            units = (start - Int128(end)) * Int128(track.timescale) / 1_000_000_000
         }
-        let rounded = (units + Int128(run.duration) / 2) / Int128(run.duration)
-        return Int64(clamping: max(0, min(rounded, Self.maxMissed)))
+        let rounded = (units + Int128(times.duration) / 2) / Int128(times.duration)
+        return Int64(clamping: max(0, min(rounded, maxMissed)))
     }
 
     /// Limit of durations in seconds.
@@ -281,18 +338,13 @@ struct DASHPassBuilder {
     /// Limit of a gap, far below an overflow in sums.
     private static let maxMissed: Int128 = 1 << 40
 
-    private static func nanoseconds(
-        _ time: Int64, _ addressing: DASHManifest.Addressing
-    ) -> Int128 {
-        (Int128(time) - Int128(addressing.presentationTimeOffset)) * 1_000_000_000
-            / Int128(addressing.timescale)
-    }
-
     // MARK: The end
 
-    /// True if the MPD is static, or its presentation has ended, and everything was listed since.
-    private var isOver: Bool {
+    /// Returns true if the MPD is static, or its presentation has ended, and everything was listed
+    /// since.
+    private func isOver() throws(Failure) -> Bool {
         guard manifest.isLive, case .snapshot(let seconds) = manifest.live else { return true }
+        if isClockLost { return false }
         if let end = manifest.availabilityEnd, seconds >= end { return true }
         guard let now = manifest.snapshotTime, let last = spans.last else { return false }
         let period = manifest.periods.last?.duration
@@ -302,17 +354,20 @@ struct DASHPassBuilder {
                 ? period.map { Double(last.start) + Double($0) } : nil)
         guard let end else { return false }
         let update = Double(manifest.minimumUpdate ?? 0)
-        return Double(now) >= end + max(longestSeconds * 1e9, update)
+        guard Double(now) >= end + max(longestSeconds * 1e9, update) else { return false }
+        return try !manifest.holdsBack()
     }
 
     /// The time until the next reload: the minimumUpdatePeriod, or the duration of a segment if they
-    /// are added by the clock. At least half of a segment, so that an encoder's pause does not end the
-    /// recording.
+    /// are added by the clock; half of it if these are listed for less than two segments. Never less,
+    /// so that an encoder's pause does not end the recording.
     private var waitSeconds: Double {
         let update = manifest.minimumUpdate.map { Double($0) / 1e9 }
         guard let shortest = shortestSeconds else { return update ?? Self.emptySeconds }
-        let wait = manifest.growsByTime ? min(update ?? shortest, shortest) : update ?? shortest
-        return max(wait, shortest / 2)
+        guard manifest.growsByTime else { return max(update ?? shortest, shortest / 2) }
+        let depth = manifest.timeShiftBufferDepth.map { Double($0) / 1e9 }
+        let isShort = depth.map { $0 < 2 * shortest } ?? false
+        return max(isShort ? 0 : min(update ?? shortest, shortest), shortest / 2)
     }
 
     /// Time between reloads of an MPD without segments.

@@ -6,7 +6,7 @@ import WebURL
 /// those of the periods that begin.
 ///
 /// Templates are written out per representation, with an empty timeline. Base URLs of the MPD go
-/// into its periods, because a later reading may have others. Events of periods are removed, and so
+/// into its periods, and so do namespaces of a later one, because its root is not stored. Events of periods are removed, and so
 /// is what belongs to live MPDs.
 struct DASHRecordedMarkup {
     private static let names = [
@@ -31,10 +31,12 @@ struct DASHRecordedMarkup {
     /// - Parameters:
     ///   - bytes: the MPD in UTF-8.
     ///   - begun: periods that begin.
+    ///   - isFirst: true for the reading whose root is stored.
     ///
     /// Throws `manifest.unsupported` and `.tooLarge`.
     init(
-        _ bytes: [UInt8], _ manifest: DASHManifest, _ begun: [DASHPassBuilder.Begun]
+        _ bytes: [UInt8], _ manifest: DASHManifest, _ begun: [DASHPassBuilder.Begun],
+        isFirst: Bool
     ) throws(Failure) {
         self.manifest = manifest
         self.begun = begun
@@ -59,6 +61,7 @@ struct DASHRecordedMarkup {
             defer { first += count }
             guard let period = begun.first(where: { $0.place == number }) else { continue }
             editor.set(periods[number], "start", "")
+            if !isFirst { editor.declareNamespaces(of: root, in: periods[number]) }
             editor.remove(periods[number], "duration")
             if let base = try Self.base(manifest, number) {
                 let text = "<\(prefix)BaseURL>\(DASHLiveSnapshot.escaped(base))</\(prefix)BaseURL>"

@@ -13,6 +13,8 @@ struct DASHRecording: Sendable {
     private let options: TitleOptions
     private var clockIsAsked = false
     private var clockIsRead: Bool
+    /// True if the clock is needed, and has not answered with a time.
+    private var lacksClock = false
     /// URL of the MPD after redirects; nil if it was not redirected.
     let redirectedManifest: WebURL?
 
@@ -40,7 +42,9 @@ struct DASHRecording: Sendable {
         guard manifest.isLive, let clock = manifest.clock else { return }
         switch clock {
         case .direct(let seconds): manifest.live = .snapshot(atSeconds: seconds)
-        case .url: clockIsRead = !manifest.growsByTime
+        case .url:
+            lacksClock = manifest.growsByTime
+            clockIsRead = !lacksClock
         }
     }
 
@@ -56,14 +60,34 @@ struct DASHRecording: Sendable {
         return [ManifestRequest(number: 1, url: url, isClock: true)]
     }
 
-    /// Adds the clock's answer; nil if it cannot be read: the time of the MPD's answer counts then.
+    /// Adds the clock's answer; nil if it cannot be read.
     mutating func receive(clock body: [UInt8]?) {
         clockIsRead = true
         guard let body,
             let seconds = DASHClock.seconds(String(decoding: body.prefix(100), as: UTF8.self))
         else { return }
+        lacksClock = false
         manifest.live = .snapshot(atSeconds: seconds)
     }
+
+    /// Counts readings without the clock, of a title whose clock was read before: its time and that
+    /// of the MPD's answer may differ, so that segments would be requested before they exist.
+    ///
+    /// Returns true if this one is to do without it.
+    private func losesClock(_ failures: inout Int?) -> Bool {
+        guard lacksClock else {
+            if case .url = manifest.clock, manifest.growsByTime { failures = 0 }
+            return false
+        }
+        // Never read: the time of the answer counts always.
+        guard let before = failures, before < Self.maxClockFailures else { return false }
+        failures = before + 1
+        return true
+    }
+
+    /// Readings in a row without the clock, after which the time of the MPD's answer counts; so that
+    /// the recording does not end before.
+    private static let maxClockFailures = 10
 
     /// Returns what a recording lacks of the MPD.
     ///
@@ -72,13 +96,18 @@ struct DASHRecording: Sendable {
     /// Throws `manifest.unsupported` at the beginning for what cannot be recorded; later it is left
     /// out.
     func pass(after cursor: RecordingCursor?) throws(Failure) -> RecordingPass {
-        var builder = try DASHPassBuilder(manifest, options, after: cursor)
+        var clockFailures = cursor?.mpd?.clockFailures
+        let isClockLost = losesClock(&clockFailures)
+        var builder = try DASHPassBuilder(
+            manifest, options, after: cursor, isClockLost: isClockLost)
         try builder.addAll()
         var pass = builder.pass()
+        pass.update.cursor.mpd?.clockFailures = clockFailures
         pass.update.cursor.mpd?.location = location
         if cursor == nil { pass.warnings = manifest.warnings }
         guard cursor == nil || !builder.begun.isEmpty else { return pass }
-        let markup = try DASHRecordedMarkup(text, manifest, builder.begun)
+        let markup = try DASHRecordedMarkup(
+            text, manifest, builder.begun, isFirst: cursor == nil)
         let root = cursor == nil ? markup.root : []
         let periods = markup.periods
         if cursor == nil { pass.update.root = root }

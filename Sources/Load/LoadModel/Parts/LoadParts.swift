@@ -8,13 +8,13 @@ import Text
 /// item is in one shard. 5,040 parts divide evenly among most numbers of workers up to 200; with the others,
 /// shards differ by a part.
 package struct LoadParts: Sendable, Equatable {
-    /// The URLs of a replay, one a line, which all shards get; nil for rows.
-    package let urls: String?
+    /// The URLs of a replay, one a line, in blocks that all shards get; nil for rows.
+    package let urlBlocks: [String]?
     /// By number; those of a replay may be empty.
     package let texts: [String]
 
-    init(urls: String? = nil, texts: [[UInt8]]) throws(Failure) {
-        self.urls = urls
+    init(urlBlocks: [String]? = nil, texts: [[UInt8]]) throws(Failure) {
+        self.urlBlocks = urlBlocks
         self.texts = texts.map { String(decoding: $0, as: UTF8.self) }
         let longest = texts.map(\.count).max() ?? 0
         guard longest <= WireLimits.loadPartBytes else {
@@ -26,21 +26,17 @@ package struct LoadParts: Sendable, Equatable {
         }
     }
 
-    /// Returns the shard that has an item, of `count` parts and so many shards.
-    static func shard(ofItem index: Int, parts count: Int, shards: Int) -> Int {
-        index % count % shards
+    /// Returns how many of the first `items` items a shard has, of `count` parts.
+    static func items(ofFirst items: Int, parts count: Int, _ shard: LoadShard) -> Int {
+        func own(below number: Int) -> Int {
+            max(0, (number - shard.index + shard.count - 1) / shard.count)
+        }
+        return items / count * own(below: count) + own(below: items % count)
     }
 
-    /// Returns the items of some parts in their original order.
-    ///
-    /// - Parameter parts: by number, each in order.
-    static func merged<Item>(_ parts: [[Item]]) -> [Item] {
-        var items: [Item] = []
-        items.reserveCapacity(parts.reduce(0) { $0 + $1.count })
-        for index in 0..<(parts.map(\.count).max() ?? 0) {
-            for part in parts where index < part.count { items.append(part[index]) }
-        }
-        return items
+    /// Returns the numbers of a shard's parts, of `count`; a shard beyond them shares one.
+    package static func numbers(of shard: LoadShard, parts count: Int) -> [Int] {
+        Array(stride(from: shard.index % count, to: count, by: shard.count))
     }
 }
 
@@ -64,19 +60,6 @@ extension LoadParts {
     }
 }
 
-extension ViewerData {
-    /// Reads the parts of a shard, by number.
-    ///
-    /// - Parameter shards: number of shards among which the file was divided.
-    ///
-    /// Throws as for a file; values are not repeated.
-    package init(parts: [String], ofShards shards: Int) throws(Failure) {
-        var rows: [[Row]] = []
-        for part in parts { rows.append(try ViewerData(Array(part.utf8)).rows) }
-        self.init(rows: LoadParts.merged(rows), shards: shards)
-    }
-}
-
 // MARK: Requests of a replay
 
 extension LoadParts {
@@ -86,11 +69,11 @@ extension LoadParts {
     /// Throws `input.tooLarge` for more URLs or requests than a cluster takes, and
     /// `input.unreadable` if the log cannot be read again.
     package init(_ replay: LoadReplay) throws(Failure) {
-        let urls = replay.urls.joined(separator: "\n")
-        guard urls.utf8.count <= WireLimits.loadURLBytes else {
+        let urlBytes = replay.urls.reduce(0) { $0 + $1.utf8.count + 1 }
+        guard urlBytes <= WireLimits.loadURLBytes else {
             throw Failure(
                 .inputTooLarge,
-                "the log's \(replay.urls.count) different URLs have \(urls.utf8.count) bytes; allowed "
+                "the log's \(replay.urls.count) different URLs have \(urlBytes) bytes; allowed "
                     + "on a cluster: \(WireLimits.loadURLBytes)",
                 hint: "Replay a part of the log with --match, or without --cluster.")
         }
@@ -121,10 +104,24 @@ extension LoadParts {
                     hint: "Replay some \(index) requests of the log at a time, or omit --cluster.")
             }
         }
-        try self.init(urls: urls, texts: parts)
+        try self.init(urlBlocks: Self.blocks(of: replay.urls), texts: parts)
     }
 
     private static let blockRecords = 4_096
+
+    /// Joins URLs to blocks of lines.
+    private static func blocks(of urls: [String]) -> [String] {
+        var blocks: [String] = []
+        for url in urls {
+            let bytes = (blocks.last?.utf8.count ?? 0) + 1 + url.utf8.count
+            if blocks.isEmpty || bytes > WireLimits.loadPageBytes {
+                blocks.append(url)
+            } else {
+                blocks[blocks.count - 1] += "\n" + url
+            }
+        }
+        return blocks
+    }
 
     /// Returns the number of parts of a replay: no fewer than shards, so that none has the part of
     /// another one.
@@ -135,7 +132,7 @@ extension LoadParts {
     private static func text(_ number: Int) -> String { String(number, radix: 36) }
 
     /// Reads a part of a replay. Throws `cluster.protocol`.
-    fileprivate static func records(
+    static func records(
         _ text: String, urls: Int
     ) throws(Failure) -> [LoadReplay.Record] {
         var records: [LoadReplay.Record] = []
@@ -163,6 +160,8 @@ extension LoadParts {
         return records
     }
 
+    /// Bytes of the shortest request.
+    static let requestBytes = 4
     private static let unreadable = Failure(
         .clusterProtocol, "a request of a replay cannot be read")
     private static let maxMicroseconds = Int(LoadLimits.stageSeconds.upperBound * 1e6)
@@ -179,41 +178,19 @@ extension LoadParts {
 }
 
 extension LoadReplay {
-    /// Reads the parts of a shard. Its times are those of the test.
-    fileprivate convenience init(
-        name: String, urls: [String], parts: [String], ofShards shards: Int
-    ) throws(Failure) {
-        var all: [[Record]] = []
-        for part in parts { all.append(try LoadParts.records(part, urls: urls.count)) }
-        let records = LoadParts.merged(all)
-        self.init(
-            name: name, urls: urls, count: records.count,
-            logSeconds: records.last?.seconds ?? 0, speedUp: 1, shards: shards
-        ) { index, most in
-            Array(records[index..<min(index + most, records.count)])
+    /// Returns how many requests of a whole log a worker's shard has before a time of the test.
+    ///
+    /// Reads some 25 records, whatever the log's length.
+    package func requests(of shard: LoadShard, before seconds: Double) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if let record = read(from: middle, 1).first, record.seconds / speedUp < seconds {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
-    }
-}
-
-extension LoadScenario {
-    /// Makes a worker's shard of a replay the load of a scenario that was written for workers.
-    ///
-    /// - Parameters:
-    ///   - urls: those of the whole replay, one a line.
-    ///   - parts: those of the shard, by number.
-    ///   - shards: number of shards among which the replay was divided.
-    ///
-    /// Throws `cluster.protocol` for what no client sends.
-    package mutating func setReplay(
-        urls: String, parts: [String], ofShards shards: Int
-    ) throws(Failure) {
-        let urls = urls.utf8.split(separator: ASCII.lineFeed)
-        guard targets.count == 1, user == .requests, (1...LoadPlan.maxObjects).contains(urls.count),
-            urls.allSatisfy({ $0.allSatisfy { (0x21...0x7E).contains($0) } })
-        else { throw Failure(.clusterProtocol, "the URLs of a replay cannot be read") }
-        let replay = try LoadReplay(
-            name: targets[0].name, urls: urls.map { String(Substring($0)) }, parts: parts,
-            ofShards: shards)
-        targets[0].source = .replay(replay)
+        return LoadParts.items(ofFirst: low, parts: LoadParts.count(ofRequests: count), shard)
     }
 }

@@ -97,18 +97,6 @@ package enum LoadArrivals: Sendable {
         }
     }
 
-    /// Creates the arrivals of a worker's shard of a whole test: of a replay, those that `LoadParts`
-    /// gives it.
-    package init(
-        _ scenario: LoadScenario, _ process: LoadModel.ArrivalProcess, ofWorker shard: LoadShard
-    ) {
-        if let replay = scenario.replay {
-            self = .replay(ReplaySchedule(replay, ofWorker: shard))
-        } else {
-            self.init(scenario, process, shard)
-        }
-    }
-
     /// Continues with another plan, which is the same up to now. A replay keeps the log's times.
     package mutating func change(to stages: [LoadStage]) {
         guard case .schedule(var schedule) = self else { return }
@@ -136,9 +124,6 @@ package struct ReplaySchedule: Sendable {
     private static let blockRecords = 4_096
 
     private let replay: LoadReplay
-    private let shard: LoadShard
-    /// Number of parts of `LoadParts`; nil to send every n-th request.
-    private let parts: Int?
     private var block: [LoadReplay.Record] = []
     private var blockStart = 0
     private var index: Int
@@ -149,40 +134,20 @@ package struct ReplaySchedule: Sendable {
     /// - Parameter shard: of the whole test, even if the replay is that of a worker's shard.
     package init(_ replay: LoadReplay, _ shard: LoadShard) {
         self.replay = replay
-        self.shard = shard
-        parts = nil
         index = shard.index / replay.shards
         step = shard.count / replay.shards
     }
 
-    /// Creates the schedule of a worker's shard of a whole log.
-    fileprivate init(_ replay: LoadReplay, ofWorker shard: LoadShard) {
-        self.replay = replay
-        self.shard = shard
-        parts = LoadParts.count(ofRequests: replay.count)
-        index = 0
-        step = 1
-    }
-
     package mutating func next() -> LoadArrival? {
-        while index < replay.count {
-            if index >= blockStart + block.count {
-                blockStart = index
-                block = replay.read(from: index, Self.blockRecords)
-            }
-            guard index - blockStart < block.count else { return nil }
-            let record = block[index - blockStart]
-            let isOwn = isOwn(index)
-            index += step
-            guard isOwn else { continue }
-            return LoadArrival(seconds: record.seconds / replay.speedUp, object: Int(record.url))
+        guard index < replay.count else { return nil }
+        if index >= blockStart + block.count {
+            blockStart = index
+            block = replay.read(from: index, Self.blockRecords)
         }
-        return nil
-    }
-
-    private func isOwn(_ index: Int) -> Bool {
-        guard let parts else { return true }
-        return LoadParts.shard(ofItem: index, parts: parts, shards: shard.count) == shard.index
+        guard index - blockStart < block.count else { return nil }
+        let record = block[index - blockStart]
+        index += step
+        return LoadArrival(seconds: record.seconds / replay.speedUp, object: Int(record.url))
     }
 }
 

@@ -127,8 +127,7 @@ WITH gone AS MATERIALIZED (
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
     SELECT c.site_id, c.id, s.asset_id, s.key, s.bytes FROM results s, catalog c
     WHERE c.id = @catalog AND s.kind = 'file' AND s.part = 0 AND s.done
-      AND NOT EXISTS (SELECT FROM site t
-                      WHERE t.id = c.site_id AND starts_with(t.storage_url, 'cache:'))
+      AND {{keepsFiles}}
     ORDER BY s.asset_id, s.ordinal DESC
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id

@@ -527,7 +527,9 @@ CREATE TABLE recording (
     -- Segments that were listed, and those that are missing among them.
     segments bigint NOT NULL DEFAULT 0,
     gaps bigint NOT NULL DEFAULT 0,
-    -- Bytes of its largest playlist.
+    -- Gaps that were listed: with a name that another segment has, or not to be had.
+    lost bigint NOT NULL DEFAULT 0,
+    -- Bytes of its largest playlist, without what the lost segments of an MPD add.
     bytes bigint NOT NULL DEFAULT 0,
     -- Seconds that were listed, and not read, at the last reload.
     behind_seconds float8 NOT NULL DEFAULT 0,
@@ -1227,8 +1229,8 @@ CREATE TABLE load_test (
     duration_seconds float8 NOT NULL,
     -- Number of parts of its data that its client stores; 0 without data.
     parts int NOT NULL DEFAULT 0 CHECK (parts >= 0),
-    -- Of a replay, one a line; null of other tests, and once it has ended.
-    urls text,
+    -- Number of blocks of a replay's URLs; 0 of other tests.
+    url_blocks int NOT NULL DEFAULT 0 CHECK (url_blocks >= 0),
     state text NOT NULL DEFAULT 'waiting'
         CHECK (state IN ('waiting', 'running', 'stopping', 'ended')),
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -1273,6 +1275,14 @@ CREATE UNIQUE INDEX load_shard_by_number ON load_shard (test_id, number) WHERE n
 -- Their data, as clients wrote it: it may have secrets, and is deleted when the test ends. Shard s of n has
 -- the parts whose number modulo n is s.
 CREATE TABLE load_part (
+    test_id uuid NOT NULL REFERENCES load_test ON DELETE CASCADE,
+    number int NOT NULL CHECK (number >= 0),
+    data text NOT NULL,
+    PRIMARY KEY (test_id, number)
+);
+
+-- The URLs of a replay, one a line, in blocks that each worker gets; deleted when the test ends.
+CREATE TABLE load_url_block (
     test_id uuid NOT NULL REFERENCES load_test ON DELETE CASCADE,
     number int NOT NULL CHECK (number >= 0),
     data text NOT NULL,
