@@ -104,11 +104,11 @@ let package = Package(
             resources: [.embedInCode("Prices"), .embedInCode("Templates")]),
 
         // Content. What is fetched, and how it is stored.
-        library("Content/Titles", ["Model", "Text", "WebURL", "XML"]),
+        library("Content/Titles", ["Model", "Schedule", "Text", "WebURL", "XML"]),
         library("Content/Lists", ["JSON", "Model", "Schedule", "Text", "Titles", "WebURL", "XML"]),
         library(
             "Content/S3",
-            ["Curl", "Digest", "EventLoop", "FileSystem", "Model", "Services", "XML"]),
+            ["Curl", "Digest", "FileSystem", "Model", "Services", "XML"]),
         library(
             "Content/Storage", ["Digest", "FileSystem", "Model", "Rendering", "S3", "Services"]),
         library("Content/Transfer", ["Curl", "Digest", "EventLoop", "Model", "Storage"]),
@@ -142,7 +142,7 @@ let package = Package(
                 "Statistics",
             ], exclude: ["SQL"]),
         .target(name: "QueueSQL", path: "Sources/Cluster/JobQueue/SQL/embedded"),
-        library("Cluster/CoordinatorClient", ["API", "Curl", "EventLoop", "Model", "Services"]),
+        library("Cluster/CoordinatorClient", ["API", "Curl", "Model", "Services"]),
         library(
             "Cluster/Coordinator",
             [
@@ -258,7 +258,9 @@ let package = Package(
         tests(
             "LoadReport", ["LoadModel", "Metrics", "Model", "Rendering", "Statistics"],
             exclude: ["Golden"]),
-        tests("JobQueue", ["API", "EventLoop", "Model", "Postgres", "Services", "Statistics"]),
+        tests(
+            "JobQueue",
+            ["API", "EventLoop", "Model", "Postgres", "Schedule", "Services", "Statistics"]),
         tests("CoordinatorClient", ["API", "HTTPServer", "Model", "TLS"]),
         tests(
             "Coordinator",
@@ -272,15 +274,14 @@ let package = Package(
                 "API", "Client",
                 "Coordinator", "CoordinatorClient", "Digest", "EventLoop", "HTTPServer", "JobQueue",
                 "LoadModel", "Metrics", "Model", "S3", "Services", "Statistics", "Storage",
-                "Transfer",
-                "WebURL",
+                "Titles", "Transfer", "WebURL",
             ]),
         tests("Embedded", ["API", "Model", "Services"]),
         tests(
             "Client",
             [
-                "API", "CommandLine", "CoordinatorClient", "Digest", "LoadModel", "LoadReport",
-                "Model", "Planner", "Rendering", "Services", "Statistics",
+                "API", "CommandLine", "CoordinatorClient", "Digest", "HTTPServer", "LoadModel",
+                "LoadReport", "Model", "Planner", "Rendering", "Services", "Statistics",
             ]),
         tests(
             "dray",

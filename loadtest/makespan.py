@@ -23,6 +23,7 @@ import timed_origin
 CASES = {
     "even": ([4, 4, 4, 4], [], [3.0] * 80),
     "uneven-workers": ([2, 8, 2, 4], [], [3.0] * 80),
+    "rounds": ([8, 8], [], [2.0] * 78),
     "late-workers": ([4, 4], [(4, 5.0), (4, 5.0)], [3.0] * 80),
     "few-files": ([4, 4, 4, 4], [], [3.0] * 16),
     "mixed-files": ([4, 4, 4, 4], [], [6.0 if index % 10 == 5 else 1.0 for index in range(160)]),

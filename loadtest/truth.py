@@ -70,6 +70,7 @@ def main():
             failures.append(f"the median error of pools is {median:.1%}, more than {options.max_median:.0%}")
         if worst > options.max_error:
             failures.append(f"the worst error of a pool is {worst:.1%}, more than {options.max_error:.0%}")
+            failures += [truth_pool.explanation(row) for row in rows if abs(row["error"]) > options.max_error]
     if "search" in options.parts:
         rows = result["search"] = truth_search.compare(options)
         worst = max(abs(row["error"]) for row in rows)

@@ -98,7 +98,8 @@ def check(options, cluster, cell, reports):
           f" {row['predicted']:>8.2f}/s {row['measured']:>8.2f}/s {report['log']:>8.2f}/s {row['error']:>7.1%}",
           flush=True)
     return {"workers": workers, "connections": connections, "bytes": size, "limit": limit,
-            "segments": report["totals"]["segments"], "logPerSecond": report["log"], **row}
+            "segments": report["totals"]["segments"], "logPerSecond": report["log"], **row,
+            "reportSeconds": report["totals"]["seconds"], **report["timeline"]}
 
 
 def text(cell):
@@ -113,6 +114,42 @@ def files_of(cell, seconds):
     slots = workers * connections
     rates = [slots / (LATENCY + size / CONNECTION_BYTES), requests or 1e9, (count or 1e12) / size]
     return max(2 * slots, round(min(rates) * seconds))
+
+
+def timeline(answers):
+    """How the run went, by the access log, in seconds since its first request: the files of each of the origin's
+    connections, most first, and how long it waited for requests. A round too many is a connection with more files."""
+    first, last = min(begin for begin, _, _ in answers), max(end for _, end, _ in answers)
+    by_connection = {}
+    for begin, end, connection in sorted(answers):
+        by_connection.setdefault(connection, []).append((begin, end))
+    rows = []
+    for times in by_connection.values():
+        waits = [max(begin - end, 0) for (_, end), (begin, _) in zip(times, times[1:])]
+        rows.append({"files": len(times), "firstStart": round_seconds(times[0][0] - first),
+                     "lastEnd": round_seconds(times[-1][1] - first), "waitSeconds": round_seconds(sum(waits)),
+                     "longestWait": round_seconds(max(waits, default=0)),
+                     "idleAtEnd": round_seconds(last - times[-1][1])})
+    rows.sort(key=lambda row: (-row["files"], row["firstStart"]))
+    return {"logSeconds": round_seconds(last - first), "byConnection": rows}
+
+
+def explanation(row):
+    """What a cell that is far off has to say for itself."""
+    cell = row["workers"], row["connections"], row["bytes"], row["limit"]
+    files = [connection["files"] for connection in row["byConnection"]]
+    idle, wait = (max(connection[field] for connection in row["byConnection"])
+                  for field in ("idleAtEnd", "longestWait"))
+    of_workers = ", ".join(str(worker["files"]) for worker in row["byWorker"])
+    after = row["reportSeconds"] - row["logSeconds"]
+    return (f"{text(cell)}: {row['error']:+.1%}; {len(files)} connections with {min(files)} to {max(files)} files, idle"
+            f" at the end for up to {idle:.2f} s, between files for up to {wait:.2f} s; workers with {of_workers} "
+            f"files; the first request after {row['startSeconds']:.2f} s, the report {after:.2f} s longer than the log")
+
+
+
+def round_seconds(seconds):
+    return round(seconds, 3)
 
 
 class Cluster:
@@ -161,8 +198,8 @@ class Cluster:
         if result.returncode:
             raise SystemExit(f"dray {' '.join(words)}: {result.stdout}")
 
-    def fetch(self, urls):
-        name = secrets.token_hex(8)
+    def fetch(self, urls, name=None):
+        name = name or secrets.token_hex(8)
         (self.work / "list").write_text("".join(url + "\n" for url in urls))
         edge, report = self.work / f"edge-{name}", self.work / "report.json"
         self.dray("prefetch", str(self.work / "list"), "--to", str(edge), "--name", name, "--quiet",
@@ -181,14 +218,17 @@ class Cluster:
         log = self.work / "access.log"
         begin = log.stat().st_size
         name, count = secrets.token_hex(8), files_of(cell, seconds or self.options.seconds)
-        report = self.fetch([f"{self.options.origin}/{size}/{name}-{index}" for index in range(count)])
+        started = time.time()
+        report = self.fetch([f"{self.options.origin}/{size}/{name}-{index}" for index in range(count)], name)
         totals = report["totals"]
         with open(log) as file:
             file.seek(begin)
             lines = [line.split() for line in file]
-        answers = [(float(end) - float(seconds), float(end)) for end, seconds, status, sent, _ in lines
+        answers = [(float(end) - float(seconds), float(end), connection)
+                   for end, seconds, status, sent, _, connection in lines
                    if (status, int(sent)) == ("200", size)]
-        span = max(end for _, end in answers) - min(begin for begin, _ in answers)
+        first = min(begin for begin, _, _ in answers)
+        span = max(end for _, end, _ in answers) - first
         # The judge of the report: as many answers as files, all within its time.
         if len(answers) != count or totals["segments"] != count or totals["failed"]:
             raise SystemExit(f"{text(cell)}: {len(answers)} answers, {totals}")
@@ -197,4 +237,31 @@ class Cluster:
         longest = max(span, count * size / bandwidth if bandwidth else 0) + 2
         if not span <= totals["seconds"] <= longest:
             raise SystemExit(f"{text(cell)}: {totals['seconds']} s by the report, {span:.3f} s by the access log")
-        return {**report, "log": count / span}
+        went = {"startSeconds": round_seconds(first - started), **timeline(answers),
+                "byWorker": self.workers_of(name, count, first)}
+        return {**report, "log": count / span, "timeline": went}
+
+    def workers_of(self, name, count, first):
+        """What each worker did for a catalog of so many files, by its heartbeats, in seconds since the first request.
+        The last one is sent within a fifth of a second after its last file."""
+        end, rows = time.monotonic() + 5, self.run_work(name)
+        while sum(row["files"] for row in rows) < count and time.monotonic() < end:
+            time.sleep(0.1)
+            rows = self.run_work(name)
+        for row in rows:
+            row.update({field: round_seconds(row[field] - first) for field in ("firstJob", "lastReport")})
+            row["usedSeconds"] = round_seconds(row["usedSeconds"])
+        return rows
+
+    def run_work(self, name):
+        server = next(self.state.rglob("postmaster.pid")).read_text().split("\n")
+        query = f"""SELECT json_agg(json_build_object('files', w.fetches, 'firstJob', extract(epoch FROM w.began_at),
+                        'lastReport', extract(epoch FROM w.reported_at), 'usedSeconds', w.connection_seconds)
+                        ORDER BY w.began_at)
+                    FROM dray.run_work w JOIN dray.catalog c ON c.run_id = w.run_id WHERE c.name = '{name}'"""
+        result = subprocess.run(
+            ["psql", "-XAtqc", query, "-U", "dray", "-d", "postgres", "-h", server[4].strip(), "-p", server[3].strip()],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if result.returncode:
+            raise SystemExit(f"psql: {result.stderr}")
+        return json.loads(result.stdout.strip() or "[]")

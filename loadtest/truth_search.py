@@ -67,7 +67,7 @@ def mean_service(log, begin, path):
     with open(log) as file:
         file.seek(begin)
         lines = [line.split() for line in file]
-    times = [float(seconds) for _, seconds, status, _, uri in lines if (status, uri) == ("200", path)]
+    times = [float(seconds) for _, seconds, status, _, uri, _ in lines if (status, uri) == ("200", path)]
     return sum(times) / len(times)
 
 

@@ -4,7 +4,7 @@ import Planner
 import Rendering
 import Statistics
 
-/// `dray-benchmark planner`: how fast the planner simulates, and how near it comes to theory.
+/// `dray-benchmark planner`: how fast the planner simulates, and how close it is to theory.
 enum PlannerBenchmark {
     /// A queue, and what is known about it.
     private struct Queue {
@@ -13,7 +13,7 @@ enum PlannerBenchmark {
         let utilisation: Double
         let serviceCV2: Double
         var arrivalCV2 = 1.0
-        /// The formulas say exactly what it comes to.
+        /// The formulas give its waits exactly.
         var isExact = true
         /// Hours of the day, failures and a backlog: no theory is exact.
         var isPool = false

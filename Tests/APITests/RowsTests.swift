@@ -59,9 +59,10 @@ import Testing
                 $0.length = 9
             },
             fetch {
-                $0.role = .playlist
-                $0.body = .rewrittenManifest
+                ($0.body, $0.length) = (.range(offset: 0, length: 9), 9)
+                $0.previous = PreviousObject(StoredObject(bytes: 9, sha256: "b"), validator: "v")
             },
+            fetch { ($0.role, $0.body) = (.playlist, .rewrittenManifest) },
             .resolve(AssetSource(url: "http://h/m", key: "h/m", kind: .hls, titles: titles)),
             .refresh(AssetSource(url: "http://h/f", key: "h/f", kind: .file)),
             .publish(AssetSource(url: "http://h/d", key: "h/d", kind: .dash)),
@@ -92,6 +93,7 @@ import Testing
         grant.cooling = [OriginCooldown(origin: "http://i", seconds: 2.5)]
         grant.siteShares = [SiteQuota(site: SiteID(1), number: 7, bytesPerSecond: 0, seconds: 30)]
         grant.loadTest = LoadTestCall(id: "t", queue: nil)
+        grant.probe = LeasedSite(id: SiteID(2), storageURL: "file:///p", space: space)
         grant.traces = [LeasedTrace(traceparent: "00-a\t\"b", jobs: [JobID(1), JobID(2)])]
         for format in [WireFormat.rows, .json] {
             let back = try format.decode(LeaseGrant.self, from: try format.encode(grant))
@@ -101,6 +103,7 @@ import Testing
             #expect(back.isAlone == true && back.shares == grant.shares)
             #expect(back.cooling == grant.cooling && back.siteShares == grant.siteShares)
             #expect(back.loadTest == grant.loadTest && back.traces == grant.traces)
+            #expect(back.probe == grant.probe)
         }
     }
 
@@ -243,10 +246,14 @@ import Testing
         written.content = "#EXTM3U\r\n\té\n"
         written.servedSHA256 = "f"
         written.mirrors = ["http://m/2"]
+        var range = ResolvedSegment(
+            ordinal: 1, url: "http://h/1", key: "h/1~b0-3", role: .media, bytes: 4)
+        range.objectOffset = 0
         var segments = SegmentBatch(
             worker: "w", job: JobID(7), lease: "l",
             segments: [
-                ResolvedSegment(ordinal: 0, url: "http://h/0", key: "h/0", role: .media), written,
+                ResolvedSegment(ordinal: 0, url: "http://h/0", key: "h/0", role: .media), range,
+                written,
             ])
         var warnings = ManifestWarnings()
         warnings.add(.dashOrder, in: "http://h/m.mpd", line: nil) { "é \"\\" }

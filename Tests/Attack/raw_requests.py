@@ -71,7 +71,7 @@ def send(port, data, patience=PATIENCE, context=None):
                 continue
             except (ConnectionResetError, ssl.SSLError):
                 break
-            # Behind the end of what is sent, TLS has alerts only, which nobody reads any more.
+            # Behind the end of what is sent, TLS has alerts only, which are not read any more.
             if not part or context and has_ended:
                 break
             first = first or time.monotonic() - begin

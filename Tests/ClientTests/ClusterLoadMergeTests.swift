@@ -77,6 +77,33 @@ import Testing
         #expect(figure.value(in: total, measuredSeconds: 10) == 60.0 / 340)
     }
 
+    /// Its part of the changed load is planned and missed, whether or not it was known to be lost.
+    @Test(arguments: [false, true])
+    func aChangeIsOneOfALostShardToo(isKnown: Bool) throws {
+        var merge = ClusterLoadMerge(Self.scenario())
+        var seconds = try merge.take(
+            try Self.update(
+                [(.running, 4), (.running, 4), (.running, 4)], Self.all(0..<3, 0..<4)))
+        if isKnown {
+            seconds += try merge.take(
+                try Self.update(
+                    [(.running, 6), (.lost, 4), (.running, 6)],
+                    Self.all(0..<1, 4..<6) + Self.all(2..<3, 4..<6)))
+        }
+        let first = isKnown ? 6 : 4
+        var news = try Self.update(
+            [(.finished, 12), (.lost, 4), (.finished, 12)],
+            Self.all(0..<1, first..<12) + Self.all(2..<3, first..<12), isOver: true)
+        news.changes = [
+            LoadTestChange(revision: 1, seconds: 6, level: 60),
+            LoadTestChange(revision: 2, seconds: 8, level: 0),
+        ]
+        seconds += try merge.take(news)
+        #expect(merge.changes == 2)
+        #expect(seconds.map(\.second) == Array(0..<12))
+        #expect(seconds.map(\.counts.missedSends) == [0, 0, 0, 0, 10, 10, 20, 20, 0, 0, 0, 0])
+    }
+
     /// Of a replay, the log's own requests of those seconds.
     @Test func whatALostShardWasToReplayIsPlannedAndMissed() throws {
         var scenario = LoadScenario()

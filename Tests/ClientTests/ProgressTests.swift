@@ -139,6 +139,20 @@ import Testing
                 == "demo: 34 of 50 assets, 74%, 1.00 GiB, 0 B/s, 0:09 left, 2 retries, 1 failed")
     }
 
+    /// The same catalog at two sites: each has a line of its own.
+    @Test func eachSiteHasItsLine() {
+        for (site, done) in [("srv-edge-a", 740), ("srv-edge-b", 370)] {
+            var meter = ProgressMeter()
+            let own = status { $0.totals.segmentsDone = done }
+            meter.update(own, atSeconds: 0)
+            var text = ProgressText(status: own, meter: meter, style: plain)
+            text.site = site
+            #expect(text.plainLine.hasPrefix("demo at \(site): 34 of 50 assets, "))
+            let line = text.lines(columns: 120, rows: 1)
+            #expect(line.count == 1 && line[0].contains(site), "\(line)")
+        }
+    }
+
     @Test func theBarNeverGoesBackAndSpeedIsNeverNegative() {
         var meter = ProgressMeter()
         meter.update(status(), atSeconds: 0)

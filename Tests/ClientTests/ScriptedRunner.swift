@@ -12,6 +12,8 @@ final class ScriptedRunner: LoadRunner {
         var shards: [LoadShardReport] = []
         var shardsWithoutBreakdown: [Int] = []
         var failure: Failure?
+        /// Changes of the load while it runs.
+        var changes: [LoadChange] = []
 
         init(_ interval: LoadInterval, _ ending: LoadResult.Ending = .finished) {
             self.init([interval], ending)
@@ -34,9 +36,11 @@ final class ScriptedRunner: LoadRunner {
 
     func run(
         _ scenario: LoadScenario, workers: Int?,
+        onChange: @escaping @Sendable (LoadChange) -> Void,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadRunEnd {
         let answer = try answer(scenario, workers)
+        for change in answer.changes { onChange(change) }
         for interval in answer.intervals { onInterval(interval) }
         var end = LoadRunEnd(
             ending: answer.ending, breakdown: LoadBreakdown(), shards: answer.shards,
@@ -45,6 +49,8 @@ final class ScriptedRunner: LoadRunner {
         end.failure = answer.failure
         return end
     }
+
+    func change(to level: Double) async throws {}
 
     func stop(_ ending: LoadResult.Ending) { stopped.withLock { $0.append(ending) } }
 }

@@ -109,6 +109,8 @@ import Testing
         (#"{"queue":"nowhere"}"#, "input.notFound"), (#"{"name":"a\nb"}"#, "input.field"),
         (#"{"parts":0}"#, "input.field"), (#"{"parts":5041}"#, "input.field"),
         (#"{"urls":[]}"#, "input.field"), (#"{"urls":["a",""]}"#, "input.field"),
+        (#"{"range":{"unit":"users","most":-1,"seconds":5}}"#, "input.field"),
+        (#"{"range":{"unit":"users","most":1,"seconds":0}}"#, "input.field"),
     ]) func wrongTestsAreRefused(_ change: String, _ code: String) async throws {
         try await Fixture.with { fixture in
             var fields: [String: Any] = [

@@ -1,4 +1,6 @@
+import API
 import Model
+import TestSupport
 import Testing
 
 @testable import Coordinator
@@ -58,6 +60,30 @@ import Testing
         ("names", { $0.names["n"] = .max }),
         ("clockFailures", { $0.clockFailures = -1 }),
     ]
+
+    /// Only recordings store byte ranges as files, whose length must be known.
+    @Test(
+        arguments: [
+            (0, 800, true, true), (1 << 61, 1, true, true), (0, 800, false, false),
+            (0, nil, true, false), (0, 0, true, false), (-1, 800, true, false),
+            (.max, 800, true, false),
+        ] as [(Int64, Int64?, Bool, Bool)])
+    func byteRangesAreChecked(
+        offset: Int64, bytes: Int64?, isRecording: Bool, isGood: Bool
+    ) throws {
+        var segment = ResolvedSegment(
+            ordinal: 0, url: "http://h/a.ts", key: "h/a~b.ts", role: .media, bytes: bytes)
+        segment.objectOffset = offset
+        var batch = SegmentBatch(worker: "w", job: JobID(1), lease: "l", segments: [segment])
+        if isRecording {
+            var cursor = RecordingCursor()
+            cursor.mpd = Self.mpd
+            batch.recording = RecordingUpdate(cursor: cursor, entries: [], reloadSeconds: 1)
+        }
+        if isGood { return try Validation.check(batch) }
+        let failure = #expect(throws: Failure.self) { try Validation.check(batch) }
+        #expect(failure?.code == .inputField && failure?.message.contains("segments[0]") == true)
+    }
 
     @Test func valuesThatWouldOverflowAreRefused() {
         for (field, change) in Self.wrong {

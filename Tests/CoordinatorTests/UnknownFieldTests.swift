@@ -94,6 +94,7 @@ import Testing
         ),
         ("/v1/releases", #"{"worker":"\#(worker)","lease":"\#(lease)","odd":1}"#, "odd"),
         ("/v1/load-tests/\(lease)/stop", #"{"odd":1}"#, "odd"),
+        ("/v1/load-tests/\(lease)/load", #"{"level":1,"odd":1}"#, "odd"),
         (
             "/v1/load-tests/\(lease)/data", #"{"parts":[{"number":0,"data":"a","odd":1}]}"#,
             "parts[0].odd"

@@ -90,7 +90,7 @@ import Testing
                     let blocked = try await fixture.execute(
                         """
                         SELECT count(*) FROM pg_stat_activity WHERE \(pid) = ANY(pg_blocking_pids(pid))
-                        AND query LIKE '%AS queue, t.storage_url, c.state%'
+                        AND query LIKE '%), under_way AS MATERIALIZED%'
                         """)
                     return blocked != "0\n"
                 }

@@ -6,7 +6,17 @@ import Testing
 
 @testable import Embedded
 
-/// Makes a state below a directory that goes away afterwards.
+/// Ends the server of the data directory `$0` when it gets SIGTERM.
+private let endServer = """
+    trap 'kill $!
+        read -r server <"$0/postmaster.pid" && read -r name <"/proc/$server/comm" &&
+            [ "$name" = postgres ] && kill -QUIT "$server"
+        exit 0' TERM
+    while :; do sleep 60 & wait; done
+    """
+
+/// Makes a state below a directory that goes away afterwards, with a server that a failed test has
+/// left running. One of a test process that is killed ends too: it would wait for the next Dray.
 func withState(
     named name: String = "state", _ body: (String) async throws -> Void
 ) async throws {
@@ -16,12 +26,16 @@ func withState(
         decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     // The server's user has to pass through.
     chmod(scratch, 0o711)
+    let data = "\(scratch)/\(name)/postgresql/data"
+    let keeper = try ChildProcess(["sh", "-c", endServer, data], deathSignal: "TERM")
     let result: Result<Void, any Error>
     do {
         result = .success(try await body("\(scratch)/\(name)"))
     } catch {
         result = .failure(error)
     }
+    keeper.signal(SIGTERM)
+    try await keeper.wait()
     _ = try await Subprocess.run(["rm", "-rf", "--", scratch], output: STDERR_FILENO)
     try result.get()
 }

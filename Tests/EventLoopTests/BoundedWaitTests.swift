@@ -1,23 +1,7 @@
 import EventLoop
 import Synchronization
+import TestSupport
 import Testing
-
-/// A clock whose sleeps end when a test says so.
-private final class ManualClock: Clock {
-    let now = ContinuousClock.now
-    let minimumResolution = Duration.zero
-    private let ends: AsyncStream<Void>
-    private let end: AsyncStream<Void>.Continuation
-
-    init() { (ends, end) = AsyncStream.makeStream() }
-
-    func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
-        for await _ in ends { return }
-        throw CancellationError()
-    }
-
-    func endSleep() { end.yield() }
-}
 
 @Suite(.timeLimit(.minutes(1))) struct BoundedWaitTests {
     private static func untilCancelled() async {
@@ -50,6 +34,21 @@ private final class ManualClock: Clock {
         }
         task.cancel()
         _ = await task.value
+    }
+
+    @Test func theResultInTimeIsReturned() async throws {
+        struct Wrong: Error {}
+        #expect(await result(within: .seconds(600)) { 7 } == 7)
+        await #expect(throws: Wrong.self) {
+            try await result(within: .seconds(600)) { throw Wrong() }
+        }
+        let clock = ManualClock()
+        async let late = result(within: .seconds(600), clock: clock) {
+            await Self.untilCancelled()
+            return 7
+        }
+        clock.endSleep()
+        #expect(await late == nil)
     }
 
     @Test func theFirstOfSeveralEndsTheOthers() async {

@@ -155,8 +155,8 @@ enum FuzzTargets {
             guard var resolver else { return }
             while !resolver.isComplete {
                 for request in resolver.next() {
-                    guard !request.isClock else {
-                        resolver.receiveClock(nil)
+                    guard !request.isOptional else {
+                        resolver.receiveOptional(request, nil)
                         continue
                     }
                     do throws(Failure) {

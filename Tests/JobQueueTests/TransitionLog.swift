@@ -71,8 +71,9 @@ struct TransitionLog: Sendable {
             SELECT format('%s assets entered %s, events report %s', t.n, t.new, coalesce(e.n, 0))
                 AS missing
             FROM (SELECT new, count(*) AS n FROM transition WHERE kind = 'asset' GROUP BY new) AS t
-            LEFT JOIN (SELECT substr(kind, 7) AS new, sum(coalesce(assets, 1)) AS n FROM event
-                       WHERE kind LIKE 'asset.%' GROUP BY 1) AS e USING (new)
+            LEFT JOIN (SELECT substr(kind, 7) AS new,
+                              sum(coalesce(assets, cardinality(asset_ids), 1)) AS n
+                       FROM event WHERE kind LIKE 'asset.%' GROUP BY 1) AS e USING (new)
             WHERE coalesce(e.n, 0) < t.n
             """
         ).rows.map { try $0.string("missing") }

@@ -77,7 +77,7 @@ import Transfer
         let origin = try FaultOrigin()
         origin.serve("/a", [1, 2, 3])
         let url = "http://edge.test:\(origin.port)/a"
-        // Nobody listens at the first two.
+        // Nothing listens at the first two.
         let run = try await Self.run(
             url, addresses: ["edge.test": ["::1", "127.0.0.2", "127.0.0.1"]])
         #expect(run.total.errors == [:])

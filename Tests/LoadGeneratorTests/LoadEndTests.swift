@@ -1,4 +1,5 @@
 import EventLoop
+import Foundation
 import LoadGenerator
 import LoadModel
 import Model
@@ -117,6 +118,36 @@ import Testing
         #expect(run.counts.unfinished == 3)
         #expect(run.counts.planned >= 20)
         #expect(run.counts.missedSends == run.counts.planned - 3)
+    }
+
+    /// The load falls to nothing in the past, as a worker may learn of it: more was sent than is due by the
+    /// changed plan. No count is below zero, which a client would refuse.
+    @Test func aDecreaseThatComesLateLeavesNoNegativeCount() async throws {
+        let origin = try FaultOrigin()
+        origin.serve("/a", [1, 2, 3])
+        var options = LoadEngine.Options()
+        options.threads = 1
+        let engine = try LoadEngine(
+            plan: LoadPlan(files: [origin.url("/a")]),
+            scenario: .open(rate: 500, seconds: 3_600), options: options)
+        let intervals = Mutex<[LoadInterval]>([])
+        async let running = engine.run(startNanoseconds: MonotonicClock.nowNanoseconds) {
+            interval in
+            intervals.withLock { $0.append(interval) }
+        }
+        try await waitUntil(deadlineSeconds: 30, "the requests of a second and a half") {
+            origin.count("/a") >= 750
+        }
+        engine.change(LoadChange(seconds: 1, level: 0))
+        engine.stop(.interrupted)
+        #expect(try await running.ending == .interrupted)
+        let all = intervals.withLock(\.self)
+        #expect(all.reduce(0) { $0 + $1.counts.sent } >= 750)
+        for interval in all {
+            #expect(interval.counts.missedSends >= 0 && interval.counts.backlog >= 0)
+            _ = try JSONDecoder().decode(
+                LoadInterval.self, from: JSONEncoder().encode(interval))
+        }
     }
 
     /// What is received and used while the last are waited for stands apart from the rest.

@@ -74,6 +74,28 @@ import Testing
         #expect(whole == total)
     }
 
+    /// A threshold may name the only target, kind or rendition that there is.
+    @Test func theOnlyValueOfADimensionIsAGroup() async throws {
+        let origin = try FaultOrigin()
+        origin.serve("/a", Self.body)
+        var plan = LoadPlan(files: [origin.url("/a")])
+        plan.renditions = ["only"]
+        plan.objects[0].rendition = 0
+        var scenario = LoadScenario.closed(users: 2, seconds: 30)
+        scenario.caps.requests = 50
+        let run = try await EngineRun(plan, scenario)
+        let total = try #require(run.total[.total])
+        for (dimension, name) in [
+            ("target", "file 0"), ("kind", "file"), ("rendition", "only"), ("status", "200"),
+        ] {
+            let threshold = try LoadThreshold.parse("p99(total){\(dimension)=\(name)} < 50s")
+            let verdict = threshold.judge(
+                run.total, measuredSeconds: 1, breakdown: run.outcome.breakdown)
+            #expect(verdict.measured == Double(total.value(quantile: 0.99)), "\(dimension)")
+            #expect(verdict.holds)
+        }
+    }
+
     /// However many targets a plan has.
     @Test func groupsAreBounded() async throws {
         let origin = try FaultOrigin()

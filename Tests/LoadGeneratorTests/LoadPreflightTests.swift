@@ -242,7 +242,7 @@ private final class EndedLookup: HostLookup {
     }
 
     @Test func whatIsNotThereIsNamed() async throws {
-        // Nobody listens there.
+        // Nothing listens there.
         let port = 1
         let message = try await refusal(scenario([("http://127.0.0.1:\(port)/a", .file)]))
         #expect(message.contains("targets[0] (http://127.0.0.1:\(port)/a): origin.connect"))

@@ -88,7 +88,7 @@ import Titles
         .raw("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", nil, bytes: 20),
         .raw("\(ok)Content-Length: 5\r\n\r\nhellohello", nil, bytes: 20),
         Case(
-            "an answer that nobody asked for behind it",
+            "a second answer without a request",
             .raw(
                 "\(ok)Content-Length: 10000\r\n\r\n" + String(repeating: "a", count: 10_000)
                     + "\(ok)Content-Length: 0\r\n\r\n", then: .send([])), nil, connections: 4,

@@ -27,27 +27,31 @@ import Testing
             guard time <= read ?? seconds else { break }
             times.append(time)
         }
-        schedule.change(to: stages.changed(atSeconds: seconds, to: level))
+        schedule.change(to: stages.changed(by: LoadChange(seconds: seconds, level: level)))
         while let time = schedule.next() { times.append(time) }
         return times
     }
 
     @Test func stagesAreCutAndGoOnToTheirEnd() {
         #expect(
-            Self.stages.changed(atSeconds: 5, to: 300) == [
+            Self.stages.changed(by: LoadChange(seconds: 5, level: 300)) == [
                 LoadStage(seconds: 5, from: 0, to: 50), LoadStage(seconds: 25, from: 300, to: 300),
             ])
         #expect(
-            Self.stages.changed(atSeconds: 20, to: 0) == Array(Self.stages.prefix(2)) + [
-                LoadStage(seconds: 10, from: 0, to: 0)
-            ])
-        #expect(Self.stages.changed(atSeconds: 29, to: 9).reduce(0) { $0 + $1.seconds } == 30)
+            Self.stages.changed(by: LoadChange(seconds: 20, level: 0)) == Array(
+                Self.stages.prefix(2)) + [
+                    LoadStage(seconds: 10, from: 0, to: 0)
+                ])
+        #expect(
+            Self.stages.changed(by: LoadChange(seconds: 29, level: 9)).reduce(0) { $0 + $1.seconds }
+                == 30)
     }
 
     @Test(arguments: [0.0, 3.7, 10, 14.2, 25])
     func aConstantRateHasTheArrivalsOfBothPlans(seconds: Double) {
         let times = Self.times(Self.schedule(.constant), changedAt: seconds, to: 50)
-        var whole = Self.schedule(.constant, Self.stages.changed(atSeconds: seconds, to: 50))
+        var whole = Self.schedule(
+            .constant, Self.stages.changed(by: LoadChange(seconds: seconds, level: 50)))
         var expected: [Double] = []
         while let time = whole.next() { expected.append(time) }
         #expect(times == expected)
@@ -67,6 +71,18 @@ import Testing
         // Before the change nothing is other.
         var plain = schedule
         for time in due where time < 11.9 { #expect(abs((plain.next() ?? 0) - time) < 1e-9) }
+    }
+
+    /// It was told after the change, as a worker of a cluster may be: the rest makes up for it.
+    @Test(arguments: LoadModel.ArrivalProcess.allCases, [0.0, 20, 400])
+    func aLateChangeLeavesTheSameArrivals(process: LoadModel.ArrivalProcess, level: Double) {
+        let schedule = Self.schedule(process)
+        let inTime = Self.times(schedule, changedAt: 12, to: level)
+        let late = Self.times(schedule, changedAt: 12, to: level, whenAfter: 13)
+        // Those that the former plan had until then are sent; no other is sent twice or left out.
+        let before = Self.times(schedule, changedAt: 13, to: 0).count
+        #expect(late.count == max(inTime.count, before))
+        #expect(zip(late, inTime).dropFirst(before).allSatisfy { abs($0 - $1) < 1e-9 })
     }
 
     @Test func poissonArrivalsHaveTheNewRate() {

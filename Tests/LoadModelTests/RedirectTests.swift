@@ -1,6 +1,7 @@
 import LoadModel
 import Model
 import Testing
+import Titles
 
 /// Redirects, and what the manifests behind them list.
 @Suite struct RedirectTests {
@@ -37,6 +38,16 @@ import Testing
         let move = ManifestMove(from: wanted.from, to: wanted.to)
         #expect(!move.isNone)
         #expect(move.url(wanted.url) == wanted.moved)
+    }
+
+    /// What has a path of its own follows the origin only, and what has a host nothing.
+    @Test(arguments: [
+        (ReferenceForm.relative, "http://b/s/4/1.ts"), (.path, "http://b/v/1.ts"),
+        (.url, "http://a/v/1.ts"),
+    ])
+    func onlyWhatAReferenceLeavesOutFollows(form: ReferenceForm, moved: String) {
+        let move = ManifestMove(from: "http://a/v/m.mpd", to: "http://b/s/4/m.mpd")
+        #expect(move.url("http://a/v/1.ts", as: form) == moved)
     }
 
     @Test func aManifestAtItsOwnPlaceMovesNothing() {

@@ -36,6 +36,23 @@ import Transfer
         try check("docs/states.md", page)
     }
 
+    /// Phrases instead of the field's terms do not return; `docs/glossary.md` has Dray's own words.
+    @Test(arguments: [
+        " goes on", "Goes on", " gone on", " go on with", "not to be had", " is told", " are told",
+        " comes to", "passed over", "left alone",
+    ])
+    func sourcesAndPagesUseTheFieldsWords(phrase: String) throws {
+        let pages = try FileManager.default.contentsOfDirectory(
+            at: SourceTree.root.appending(path: "docs"), includingPropertiesForKeys: nil
+        ).filter { $0.pathExtension == "md" }
+        let sources = try SourceTree.files(withExtensions: ["swift", "sql"])
+        #expect(!pages.isEmpty && !sources.isEmpty)
+        for file in sources + pages + [SourceTree.root.appending(path: "README.md")] {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            if text.contains(phrase) { Issue.record("\(file.lastPathComponent)") }
+        }
+    }
+
     @Test func failuresPageIsCurrent() throws {
         let page = """
             # Failure codes

@@ -82,7 +82,7 @@ import Testing
         let total = try #require(workers.total)
         #expect(scaled.most == total)
         #expect(scaled.least == workers.alwaysThere)
-        // Nobody waits for a worker to start.
+        // No job waits for a worker to start.
         #expect(scaled.least >= min(total, try #require(workers.forOnDemand)))
         let attempts = given[.attempts] ?? 1.01
         let jobs = demand.fillSegmentsPerDay / attempts

@@ -152,7 +152,14 @@ import Testing
             }))
         let one = try Self.plan([.monthlyActiveUsers: 1]).notes
         #expect(!one.contains { $0.contains("Little's law 0 watch") })
-        #expect(try Self.plan([.serviceCV2: 20]).notes.contains { $0.contains("--simulate") })
-        #expect(!(try Self.plan([.serviceCV2: 4]).notes.contains { $0.contains("--simulate") }))
+        // The range of the formulas is that of `dray plan queue`.
+        for (input, value, isOutside) in [
+            (ScenarioInput.serviceCV2, 20.0, true), (.serviceCV2, 1.6, true),
+            (.serviceCV2, 1.5, false), (.arrivalCV2, 1.2, true), (.arrivalCV2, 1.1, false),
+        ] {
+            let notes = try Self.plan([input: value]).notes.filter { $0.contains("--simulate") }
+            #expect(notes.isEmpty != isOutside, "\(input.row.path) \(value): \(notes)")
+            #expect(notes.allSatisfy { $0.contains("within 15 % of simulated waits") })
+        }
     }
 }

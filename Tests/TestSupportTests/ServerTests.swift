@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -52,6 +53,21 @@ import Testing
         let sleeping = try ChildProcess(["sleep", "1000"])
         sleeping.signal(SIGKILL)
         #expect(try await sleeping.wait() == .signalled(SIGKILL))
+    }
+
+    /// A script that is killed cannot end what it has started.
+    @Test(arguments: ["wait", "exit"])
+    func whatAProgramHasStartedEndsWithIt(end: String) async throws {
+        let shell = try ChildProcess(["sh", "-c", "sleep 1000 & echo $!; \(end)"])
+        try await waitUntil(deadlineSeconds: 30, "the start") { shell.output.hasSuffix("\n") }
+        let pid = try #require(pid_t(shell.output.dropLast()))
+        if end == "wait" { shell.signal(SIGKILL) }
+        try await shell.wait()
+        try await waitUntil(deadlineSeconds: 30, "the end of what it has started") {
+            // A zombie has no command line any more.
+            let words = try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
+            return (words ?? "").isEmpty
+        }
     }
 
     @Test func aDroppedProcessIsKilled() async throws {

@@ -1,5 +1,6 @@
 import Model
 import Storage
+import Synchronization
 import TestSupport
 import Testing
 import Transfer
@@ -76,6 +77,78 @@ struct RangeTests {
             await code { $0.with("Content-Range", "bytes 100-50099/300001") } == "content.changed")
         #expect(
             await code { $0.with("Content-Range", "bytes 100-50099/*") } == "origin.rangeMismatch")
+    }
+
+    /// The result of a range of an object that grows: its failure, or what is stored.
+    private func alone(
+        _ change: @escaping @Sendable (FaultOrigin.Response) -> FaultOrigin.Response
+    ) async throws -> Result<[UInt8], Failure> {
+        let body = body
+        origin.route("/large.mp4") { change($0.serve(body, etag: "\"v\($0.number)\"")) }
+        var request = fetcher.request(origin.url("/large.mp4"))
+        request.range = .init(offset: 100, length: 50_000)
+        request.range?.isAlone = true
+        switch await fetcher.fetch(request).outcome {
+        case .failure(let failure): return .failure(failure)
+        case .success(let fetched):
+            defer { fetched.object?.discard() }
+            #expect(fetched.bytes == 50_000 && fetched.stated.isEmpty)
+            let name = try #require(try fetcher.temporaries().first)
+            return .success(try fetcher.directory.read(name))
+        }
+    }
+
+    @Test("a range of an object that grows is a file of its own")
+    func rangeOfGrowingObject() async throws {
+        let bytes = Array(body[100..<50_100])
+        #expect(try await alone { $0 }.get() == bytes)
+        #expect(origin.requests.last?.headers["if-range"] == nil)
+        // Neither its length nor its validator stays; a digest is that of the whole.
+        let digest = "sha-256=:\(String(repeating: "A", count: 43))=:"
+        let changes: [(String, String)] = [
+            ("Content-Range", "bytes 100-50099/50100"), ("Content-Range", "bytes 100-50099/*"),
+            ("Content-Range", "bytes 100-50099/900000"), ("Repr-Digest", digest),
+        ]
+        for (name, value) in changes {
+            #expect(try await alone { $0.with(name, value) }.get() == bytes, "\(value)")
+        }
+        let wrong: [(FailureCode, @Sendable (FaultOrigin.Response) -> FaultOrigin.Response)] = [
+            ("origin.rangeMismatch", { $0.with("Content-Range", "bytes 0-49999/50000") }),
+            ("origin.truncated", { $0.cut(after: 10_000) }),
+            ("origin.rangeIgnored", { _ in .init(body: [1, 2, 3]) }),
+        ]
+        for (code, change) in wrong {
+            guard case .failure(let failure) = try await alone(change) else {
+                Issue.record("no \(code)")
+                continue
+            }
+            #expect(failure.code == code)
+        }
+        #expect(try fetcher.temporaries().isEmpty)
+    }
+
+    /// A recording stores ranges of files that grow: space for them would be reserved.
+    @Test("a range that is too large is not opened", arguments: [true, false])
+    func tooLarge(isOfOrigin: Bool) async throws {
+        let fetcher = try Fetcher { options in
+            if isOfOrigin { options.origins.standard.maximumBytes = 49_999 }
+        }
+        origin.serve("/large.mp4", body)
+        let isOpened = Atomic(false)
+        var request = TransferRequest(
+            url: origin.url("/large.mp4"), group: "lease-1",
+            destination: .sink { (_) throws(Failure) in
+                isOpened.store(true, ordering: .sequentiallyConsistent)
+                throw Failure(.workerInternal, "opened")
+            }, role: .media)
+        if !isOfOrigin { request.expected.maximumBytes = 49_999 }
+        request.range = .init(offset: 100, length: 50_000)
+        request.range?.isAlone = true
+        #expect(await fetcher.failure(request) == "origin.tooLarge")
+        let wasOpened = isOpened.load(ordering: .sequentiallyConsistent)
+        #expect(!wasOpened)
+        request.range?.length = 49_999
+        #expect(await fetcher.failure(request) == "worker.internal")
     }
 
     @Test("a changed object is never mixed in")

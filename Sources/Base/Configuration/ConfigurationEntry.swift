@@ -6,7 +6,7 @@ package enum ConfigurationValue: Hashable, Sendable {
     case boolean(Bool)
     case array([ConfigurationValue])
 
-    /// What it is, for messages.
+    /// Its kind, for messages.
     var kind: String {
         switch self {
         case .text: "a string"

@@ -35,7 +35,6 @@ extension Identifier: CustomStringConvertible {
 package enum CatalogEntity {}
 package enum RunEntity {}
 package enum AssetEntity {}
-package enum SegmentEntity {}
 package enum JobEntity {}
 package enum SiteEntity {}
 package enum LeaseEntity {}
@@ -53,7 +52,6 @@ package typealias CatalogID = Identifier<CatalogEntity>
 /// Number of a run of a catalog, from its start to its end.
 package typealias RunID = Identifier<RunEntity>
 package typealias AssetID = Identifier<AssetEntity>
-package typealias SegmentID = Identifier<SegmentEntity>
 package typealias JobID = Identifier<JobEntity>
 package typealias SiteID = Identifier<SiteEntity>
 package typealias AccessTokenID = Identifier<AccessTokenEntity>

@@ -147,6 +147,10 @@ package enum WireLimits {
     package static let loadWaitSeconds = 1.0...3_600.0
     /// Allowed duration of a load test, in seconds.
     package static let loadSeconds = 0.001...604_800.0
+    /// Allowed load of a load test: arrivals per second, or users.
+    package static let loadLevel = 0.0...1_000_000.0
+    /// Maximum changes of the load of one test.
+    package static let loadChanges = 1_000
     /// Largest text of one second of one shard in bytes.
     package static let intervalBytes = 512 << 10
     /// Maximum seconds in one report of a shard.

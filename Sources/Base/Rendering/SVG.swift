@@ -41,11 +41,15 @@ package enum SVG {
             + "class=\"\(name)\"/>\n"
     }
 
+    /// Returns the width that a text of so many characters needs at most, with its distance.
+    package static func room(characters: Int) -> Double { 8 * Double(characters) + 12 }
+
     /// Returns horizontal bars, one per row: name, length, text at the end.
     package static func bars(
         _ title: String, _ rows: [(name: String, value: Double, text: String)], color: Int = 0
     ) -> String {
-        let (left, right, step) = (250.0, 110.0, 30.0)
+        let (left, step) = (250.0, 30.0)
+        let right = max(110, room(characters: rows.map(\.text.count).max() ?? 0))
         let most = rows.map { abs($0.value) }.max() ?? 1
         var content = ""
         for (index, row) in rows.enumerated() {

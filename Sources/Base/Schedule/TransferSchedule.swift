@@ -184,7 +184,7 @@ extension TransferSchedule.Entry {
 /// Returns the date of a day since 1970-01-01 in the proleptic Gregorian calendar.
 ///
 /// Years start in March, so that the leap day is a year's last; 400 of them have 146,097 days.
-func civilDate(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
+package func civilDate(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
     let sinceMarch0000 = day + 719_468
     let dayOfEra = sinceMarch0000.modulo(146_097)
     let era = (sinceMarch0000 - dayOfEra) / 146_097

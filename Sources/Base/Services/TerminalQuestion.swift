@@ -4,7 +4,7 @@ import Synchronization
 
 /// Asks on the terminal that controls this process, whatever stdin and stdout are.
 package enum TerminalQuestion {
-    /// What became of a question.
+    /// Answer to a question, or the reason for none.
     package enum Answer: Hashable, Sendable {
         /// The line that was typed, without its line feed.
         case line(String)
@@ -38,7 +38,7 @@ package enum TerminalQuestion {
         return typed.answer
     }
 
-    /// What was typed so far. Written on the loop, read by the task that waits.
+    /// The typed text so far. Written on the loop, read by the task that waits.
     private final class Typed: Sendable {
         let isOver = ShutdownSignal()
         private let state = Mutex<(bytes: [UInt8], answer: Answer)>(([], .none))

@@ -126,9 +126,6 @@ package final class EmbeddedCluster: Sendable {
         stages.dropLast() + [[submitter]] + stages.suffix(1)
     }
 
-    /// The coordinator's port; valid once its stage has started.
-    package var coordinatorPort: Int { coordinator.port }
-
     /// The coordinator's URL for this machine; valid once its stage has started.
     package var coordinatorURL: String { coordinator.url }
 

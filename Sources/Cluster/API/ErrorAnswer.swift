@@ -8,7 +8,7 @@ package struct ErrorAnswer: Sendable {
     package var status: Int
 
     package static let contentType = "application/problem+json"
-    /// What `type` begins with; the code follows.
+    /// Prefix of `type`; the code follows.
     package static let typePrefix = "urn:dray:failure:"
 
     package init(_ error: Failure, status: Int) {

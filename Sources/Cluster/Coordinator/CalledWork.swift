@@ -20,11 +20,11 @@ final class CalledWork<Call: WorkCall>: Sendable {
         calls.withLock { calls in calls.first { $0.isFor(queues) && !isKnown($0) } }
     }
 
-    /// Takes the first call for a worker of these queues: the next worker gets another, until the
-    /// database's list is read again.
-    func take(for queues: [String]) -> Call? {
+    /// Takes the first call for a worker of these queues that it may do: the next worker gets
+    /// another, until the database's list is read again.
+    func take(for queues: [String], where isAllowed: (Call) -> Bool = { _ in true }) -> Call? {
         calls.withLock { calls in
-            calls.firstIndex { $0.isFor(queues) }.map { calls.remove(at: $0) }
+            calls.firstIndex { $0.isFor(queues) && isAllowed($0) }.map { calls.remove(at: $0) }
         }
     }
 }

@@ -2,7 +2,7 @@ package import API
 package import Model
 import Synchronization
 
-/// What a stream of events sends.
+/// An element of a stream of events.
 package enum EventUpdate: Sendable {
     case event(ClusterEvent)
     /// The position, where no event was.

@@ -50,6 +50,16 @@ extension CoordinatorClient {
                 retrySeconds: retrySeconds, waitSeconds: Double(follow.waitMilliseconds) / 1000))
     }
 
+    /// Changes the load of a running test: arrivals per second, or users. Throws `input.notFound`,
+    /// `input.field` for a level out of its range, and `input.loadFixed` if its load cannot change.
+    package func changeLoad(
+        of id: LoadTestID, to level: Double, retrySeconds: Double? = nil
+    ) async throws(Failure) -> LoadTestChange {
+        try await post(
+            "/v1/load-tests/\(id)/load", LoadTestChangeRequest(level: level),
+            call: Call(retrySeconds: retrySeconds))
+    }
+
     /// Stops all workers of a test. Throws `input.notFound`.
     @discardableResult
     package func stopLoadTest(

@@ -67,7 +67,7 @@ package final class CoordinatorClient: Sendable {
         options.certificateKey = tls.key
         loop = try RequestLoop(
             maximumConnections: maximumConnections, options: options, headerLines: lines,
-            peers: PeerCheck(token: token), keepsDetails: isProbe)
+            token: token, keepsDetails: isProbe)
     }
 
     /// Cancels running requests and joins the thread.

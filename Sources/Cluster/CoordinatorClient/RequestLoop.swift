@@ -1,8 +1,6 @@
 import API
 internal import Curl
-internal import EventLoop
 internal import Model
-import Synchronization
 
 /// One HTTP request to a coordinator.
 struct WireRequest: Sendable {
@@ -30,7 +28,7 @@ struct WireAnswer: Sendable {
     var details: WireDetails?
 }
 
-/// What `CoordinatorClient.probe` reads of an answer, besides its body.
+/// Details of an answer besides its body, for `CoordinatorClient.probe`.
 struct WireDetails: Sendable {
     var dateSeconds: Int64?
     var certificateEnd: Int64?
@@ -50,148 +48,78 @@ struct WireFailure: Error, Sendable {
     var isUnsent: Bool
 }
 
-/// The event loop that runs a client's requests.
-///
-/// `@unchecked`: its variables are used on the loop's thread only, which `EventLoop` and
-/// `CurlMulti` check.
-final class RequestLoop: @unchecked Sendable {
-    private let loop: EventLoop
-    private let maximumConnections: Int
-    private let options: CurlEasy.Options
+/// Sends a client's requests on one thread.
+final class RequestLoop: Sendable {
+    private typealias Requests = CurlRequests<Context, Result<WireAnswer, WireFailure>>
+    private let requests: Requests
     private let keepsDetails: Bool
-    private var headers: RequestHeaders
-    private var peers: PeerCheck
-    private var multi: CurlMulti?
-    private var idle: [CurlEasy] = []
-    private var active: [ObjectIdentifier: Exchange] = [:]
-    private var isClosed = false
 
-    /// - Parameter keepsDetails: true for answers with their `details`.
+    /// State that requests share; confined to the loop.
+    private final class Context {
+        var headers: RequestHeaders
+        var peers: PeerCheck
+
+        init(_ headers: RequestHeaders, _ peers: PeerCheck) {
+            self.headers = headers
+            self.peers = peers
+        }
+    }
+
+    /// - Parameters:
+    ///   - token: what the peers are checked for; nil if there is nothing to protect.
+    ///   - keepsDetails: true for answers with their `details`.
     init(
         maximumConnections: Int, options: CurlEasy.Options, headerLines: [String],
-        peers: PeerCheck, keepsDetails: Bool = false
+        token: AccessToken?, keepsDetails: Bool = false
     ) throws(Failure) {
+        self.keepsDetails = keepsDetails
+        var limits = CurlMulti.Limits()
+        limits.totalConnections = maximumConnections
         do {
-            try CurlGlobal.initialize()
-            loop = try EventLoop(name: "coordinator")
+            requests = try Requests(
+                name: "coordinator", limits: limits,
+                context: Context(RequestHeaders(headerLines), PeerCheck(token: token)),
+                ended: .failure(.cancelled)
+            ) { () throws(CurlError) in
+                let easy = try CurlEasy(options: options)
+                if keepsDetails { try easy.keepCertificate() }
+                return easy
+            }
         } catch {
             throw Failure(.workerInternal, "\(error)")
         }
-        self.maximumConnections = maximumConnections
-        self.options = options
-        headers = RequestHeaders(headerLines)
-        self.keepsDetails = keepsDetails
-        self.peers = peers
     }
 
     /// Performs a request; cancelling the task ends it with `worker.cancelled`.
     func perform(_ request: WireRequest) async throws(WireFailure) -> WireAnswer {
-        let call = Call()
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isQueued = loop.execute { [self] in
-                    start(request, call) { continuation.resume(returning: $0) }
-                }
-                if !isQueued { continuation.resume(returning: .failure(.cancelled)) }
-            }
-        } onCancel: {
-            call.isCancelled.store(true, ordering: .releasing)
-            loop.execute { [self] in cancel(call) }
-        }
-        return try result.get()
+        let call = Requests.Request(
+            { [keepsDetails] context, easy, finish throws(CurlError) in
+                try Self.prepare(easy, for: request, &context.headers)
+                return Exchange(
+                    maximumBytes: request.maximumAnswerBytes, url: request.url,
+                    wantsDetails: keepsDetails, sink: request.sink,
+                    check: { context.peers.refusal(of: $0, url: request.url) }, finish: finish)
+            },
+            failed: { error in
+                let code: FailureCode =
+                    error.code == .malformedURL ? .inputURL : .workerInternal
+                return .failure(
+                    WireFailure(failure: Failure(code, error.description), isUnsent: true))
+            })
+        return try await requests.answer(to: call).get()
     }
 
     /// Ends every request with `worker.cancelled` and joins the thread. Must not be called on it.
-    func shutdown() {
-        loop.execute { [self] in
-            isClosed = true
-            for exchange in Array(active.values) { end(exchange, .failure(.cancelled)) }
-            multi?.close()
-            multi = nil
-            idle.removeAll()
-        }
-        loop.shutdown()
-    }
+    func shutdown() { requests.shutdown() }
 
-    /// A request's identity; its task may be cancelled before the loop receives it.
-    private final class Call: Sendable {
-        let isCancelled = Atomic<Bool>(false)
-    }
-
-    // MARK: On the loop
-
-    private func start(
-        _ request: WireRequest, _ call: Call,
-        completion: @escaping (Result<WireAnswer, WireFailure>) -> Void
-    ) {
-        guard !isClosed, !call.isCancelled.load(ordering: .acquiring) else {
-            return completion(.failure(.cancelled))
-        }
-        do throws(CurlError) {
-            let easy = try takeEasy()
-            let exchange = Exchange(
-                easy, maximumBytes: request.maximumAnswerBytes, url: request.url,
-                wantsDetails: keepsDetails, sink: request.sink,
-                check: { [unowned self] in peers.refusal(of: $0, url: request.url) }
-            ) { [unowned self] result in
-                active[ObjectIdentifier(call)] = nil
-                idle.append(easy)
-                completion(result)
-            }
-            try prepare(easy, for: request)
-            easy.delegate = exchange
-            active[ObjectIdentifier(call)] = exchange
-            try multiHandle().add(easy)
-        } catch {
-            active[ObjectIdentifier(call)]?.easy.delegate = nil
-            active[ObjectIdentifier(call)] = nil
-            let code: FailureCode =
-                error.code == .malformedURL ? .inputURL : .workerInternal
-            completion(
-                .failure(WireFailure(failure: Failure(code, error.description), isUnsent: true)))
-        }
-    }
-
-    private func takeEasy() throws(CurlError) -> CurlEasy {
-        if let easy = idle.popLast() { return easy }
-        let easy = try CurlEasy(options: options)
-        if keepsDetails { try easy.keepCertificate() }
-        return easy
-    }
-
-    private func prepare(_ easy: CurlEasy, for request: WireRequest) throws(CurlError) {
+    private static func prepare(
+        _ easy: CurlEasy, for request: WireRequest, _ headers: inout RequestHeaders
+    ) throws(CurlError) {
         try easy.setURL(request.url)
         try easy.setHeaders(try headers.of(request))
-        if let body = request.body {
-            var refusal: CurlError?
-            body.bytes.withUnsafeBytes { bytes in
-                do throws(CurlError) { try easy.setPost(bytes) } catch { refusal = error }
-            }
-            if let refusal { throw refusal }
-        } else {
-            try easy.setGet()
-        }
+        if let body = request.body { try easy.setPost(body.bytes) } else { try easy.setGet() }
         try easy.setConnectTimeout(milliseconds: Int(request.connectTimeoutSeconds * 1000))
         try easy.setTotalTimeout(milliseconds: Int(request.timeoutSeconds * 1000))
-    }
-
-    private func multiHandle() throws(CurlError) -> CurlMulti {
-        if let multi { return multi }
-        var limits = CurlMulti.Limits()
-        limits.totalConnections = maximumConnections
-        let made = try CurlMulti(loop: loop, limits: limits)
-        multi = made
-        return made
-    }
-
-    private func cancel(_ call: Call) {
-        guard let exchange = active[ObjectIdentifier(call)] else { return }
-        end(exchange, .failure(.cancelled))
-    }
-
-    private func end(_ exchange: Exchange, _ result: Result<WireAnswer, WireFailure>) {
-        multi?.remove(exchange.easy)
-        exchange.finish(result)
     }
 }
 
@@ -202,14 +130,13 @@ extension WireFailure {
 
 /// A running request; confined to the loop.
 private final class Exchange: CurlEasyDelegate {
-    let easy: CurlEasy
     private let maximumBytes: Int
     private let url: String
     private let wantsDetails: Bool
     private let sink: WireRequest.Sink?
     /// True if the sink wants no more.
     private var isStopped = false
-    private let completion: (Result<WireAnswer, WireFailure>) -> Void
+    private let finish: (Result<WireAnswer, WireFailure>) -> Void
     private var body: [UInt8] = []
     private var isTooLarge = false
     private let check: (CurlEasy) -> Failure?
@@ -217,23 +144,16 @@ private final class Exchange: CurlEasyDelegate {
     private var refusal: Failure?
 
     init(
-        _ easy: CurlEasy, maximumBytes: Int, url: String, wantsDetails: Bool,
-        sink: WireRequest.Sink?,
+        maximumBytes: Int, url: String, wantsDetails: Bool, sink: WireRequest.Sink?,
         check: @escaping (CurlEasy) -> Failure?,
-        completion: @escaping (Result<WireAnswer, WireFailure>) -> Void
+        finish: @escaping (Result<WireAnswer, WireFailure>) -> Void
     ) {
-        self.easy = easy
         self.maximumBytes = maximumBytes
         self.url = url
         self.wantsDetails = wantsDetails
         self.sink = sink
         self.check = check
-        self.completion = completion
-    }
-
-    func finish(_ result: Result<WireAnswer, WireFailure>) {
-        easy.delegate = nil
-        completion(result)
+        self.finish = finish
     }
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {

@@ -43,14 +43,13 @@ package final class WorkerService: DrainableService {
         fetching = Fetching(core, sites, reporting, configuration)
         resolving = Resolving(core, reporting.reporter)
         refreshing = Refreshing(core, sites, reporting.reporter, resolving.manifests)
-        auditor = SiteAuditor(
-            core,
-            AuditedSites(
-                worker: core.identity.id, roots: configuration.roots, client: core.client,
-                storages: sites.storages, volumes: sites.volumes, blocking: core.blocking))
+        let access = SiteAccess(
+            worker: core.identity.id, roots: configuration.roots, client: core.client,
+            storages: sites.storages, volumes: sites.volumes, blocking: core.blocking)
+        auditor = SiteAuditor(core, access)
         sources = SourceReader(core)
         leasing = Leasing(
-            core, sites, reporting, fetching, auditor, sources,
+            core, sites, reporting, fetching, auditor, SiteProber(access, sites), sources,
             JobHandlers(
                 fetcher: fetching.fetcher, warmer: fetching.warmer, verifier: fetching.verifier,
                 checksums: fetching.checksums, purger: fetching.purger,

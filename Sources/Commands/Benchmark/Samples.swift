@@ -22,8 +22,6 @@ struct Samples: Sendable {
         let half = sorted.count / 2
         return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
     }
-
-    var greatest: Double { values.max() ?? 0 }
 }
 
 extension Double {

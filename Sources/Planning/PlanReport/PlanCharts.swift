@@ -130,10 +130,13 @@ struct PlanCharts {
         func x(_ month: Int) -> Double {
             left + Double(month) / Double(facts.months) * (SVG.width - left - right)
         }
-        let isMillions = (axis.ticks.last ?? 0) >= 1e6
+        let (unit, name) =
+            [(1e9, "billion"), (1e6, "million")].first {
+                (axis.ticks.last ?? 0) >= $0.0
+            } ?? (1, "")
         var content = axis.grid(left: left, right: SVG.width - right) {
-            isMillions && $0 > 0
-                ? "\(Quantity.digits($0 / 1e6)) million"
+            unit > 1 && $0 > 0
+                ? "\(Quantity.digits($0 / unit)) \(name)"
                 : HumanFormat.count(Int64(saturating: $0.rounded()))
         }
         for month in stride(from: 0, through: facts.months, by: max(1, facts.months / 6)) {
@@ -157,14 +160,18 @@ struct PlanCharts {
     func ranges(_ uncertainty: Uncertainty) -> String {
         let rows = uncertainty.ranges.filter { $0.p50 > 0 }
         guard let most = rows.map({ $0.p90 / $0.p50 }).max(), !rows.isEmpty else { return "" }
-        let (left, right, step) = (280.0, 250.0, 34.0)
+        let texts = rows.map { row in
+            [row.p10, row.p50, row.p90].map { PlanFacts.figure($0, unit: row.unit) }
+        }
+        let longest = texts.map { $0[0].count + $0[2].count + 3 }.max() ?? 0
+        let (left, right, step) = (280.0, max(250, SVG.room(characters: longest)), 34.0)
         let top = max(1.5, most)
         func x(_ ratio: Double) -> Double { left + ratio / top * (SVG.width - left - right) }
         var content = SVG.line(x(1), 0, x(1), Double(rows.count) * step, "grid")
         for (index, row) in rows.enumerated() {
             let y = Double(index) * step
             let (low, high) = (x(row.p10 / row.p50), x(row.p90 / row.p50))
-            let text = [row.p10, row.p50, row.p90].map { PlanFacts.figure($0, unit: row.unit) }
+            let text = texts[index]
             content += SVG.label(left - 10, y + 21, row.figure, anchor: "end")
             content += SVG.rectangle(
                 low, y + 10, high - low, 14, color: 0, tip: text.joined(separator: ", "))

@@ -24,7 +24,7 @@ package struct PlanSummary {
         sections += [limits, assumptions].filter { !$0.isEmpty }
         sections.append(
             "--full prints waits, growth, ranges, notes and all \(facts.assumedInputs.count) "
-                + "assumed inputs.\n")
+                + "assumed inputs. --set INPUT=VALUE sets one.\n")
         return sections.joined(separator: "\n")
     }
 

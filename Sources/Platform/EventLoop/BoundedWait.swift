@@ -14,16 +14,29 @@ package func waitAtMost(
     _ duration: Duration, clock: some Clock<Duration> = ContinuousClock(),
     for wait: @escaping @Sendable () async -> Void
 ) async -> Bool {
-    await withTaskGroup(of: Bool.self) { group in
+    await result(within: duration, clock: clock) { await wait() } != nil
+}
+
+/// Returns the result of `work`; nil if it takes longer than `duration`. It is then cancelled, and
+/// must end.
+package func result<Value: Sendable, Failed: Error>(
+    within duration: Duration, clock: some Clock<Duration> = ContinuousClock(),
+    of work: @escaping @Sendable () async throws(Failed) -> Value
+) async throws(Failed) -> Value? {
+    let result = await withTaskGroup(of: Result<Value, Failed>?.self) { group in
         group.addTask {
-            await wait()
-            return true
+            do throws(Failed) {
+                return .success(try await work())
+            } catch {
+                return .failure(error)
+            }
         }
         group.addTask {
             try? await clock.sleep(for: duration)
-            return false
+            return nil
         }
         defer { group.cancelAll() }
-        return await group.next() ?? false
+        return await group.next() ?? nil
     }
+    return try result?.get()
 }

@@ -26,7 +26,7 @@ package final class TLSServerCertificate: Sendable {
         state = Mutex(State(context: try TLSServerContext(files)))
     }
 
-    /// What new connections use.
+    /// The context of new connections.
     package var context: TLSServerContext { state.withLock(\.context) }
 
     /// Reads the files, and uses them from now on if they are in order.

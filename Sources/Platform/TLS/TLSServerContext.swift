@@ -35,7 +35,7 @@ package enum TLSClientCertificates: Sendable, Equatable {
     }
 }
 
-/// What a server's TLS connections share: certificate, key, versions and ciphers. TLS 1.2 and 1.3,
+/// Shared by a server's TLS connections: certificate, key, versions and ciphers. TLS 1.2 and 1.3,
 /// with forward secrecy and authenticated ciphers only.
 ///
 /// Immutable and safe from any thread. Connections keep the context that they began with.

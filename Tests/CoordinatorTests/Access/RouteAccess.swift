@@ -44,9 +44,10 @@ struct RouteAccess {
     }
 
     private static func change(
-        _ path: String, _ roles: Set<AccessRole> = [.operator], _ body: String = "{}"
+        _ path: String, _ roles: Set<AccessRole> = [.operator], _ body: String = "{}",
+        _ statuses: Set<Int> = [200, 204]
     ) -> RouteAccess {
-        RouteAccess(name: "POST \(path)", roles: roles, body: body, statuses: [200, 204])
+        RouteAccess(name: "POST \(path)", roles: roles, body: body, statuses: statuses)
     }
 
     private static func work(
@@ -206,6 +207,8 @@ struct RouteAccess {
             #"{"parts":[{"number":0,"data":"row"}]}"#),
         .change(
             "/v1/load-tests/{test}/follow", [.operator], #"{"after":[],"waitMilliseconds":0}"#),
+        // It has not started.
+        .change("/v1/load-tests/{test}/load", [.operator], #"{"level":5}"#, [409]),
         .change("/v1/load-tests/{test}/stop"),
         .get("/v1/webhooks", [.operator]),
         .change(

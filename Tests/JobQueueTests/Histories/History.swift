@@ -161,7 +161,7 @@ enum History {
         }
         guard runner.model.jobs.isEmpty else {
             throw Disagreement(
-                kind: "end", findings: ["work that nobody gets: \(runner.model.jobs.keys)"])
+                kind: "end", findings: ["jobs that no worker gets: \(runner.model.jobs.keys)"])
         }
     }
 

@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    /// Nobody tries an origin with a lane that is empty.
+    /// No worker tries an origin with a lane that is empty.
     @Test func whatHasMovedLeavesNothingToTry() async throws {
         try await F.with("mirrorLane_emptied") { fixture in
             try await fixture.submit(Self.files(0..<5))

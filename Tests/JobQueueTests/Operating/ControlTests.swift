@@ -40,6 +40,34 @@ import Testing
         }
     }
 
+    /// Before the first catalog of its site, a queue has workers and nothing else.
+    @Test func workersOfAQueueWithoutACatalogAreNamed() async throws {
+        try await F.with("workers_only") { fixture in
+            let queue = fixture.queue
+            var heartbeat = Heartbeat(
+                worker: fixture.worker, leases: [], progress: [:], name: "w-1", activeTransfers: 0)
+            heartbeat.queues = ["north"]
+            _ = try await queue.leases.heartbeat(heartbeat)
+            #expect(try await queue.workers.load(ofQueue: "north").workers == 1)
+            let paused = await #expect(throws: Failure.self) {
+                try await queue.sites.set(.paused, ofQueue: "north")
+            }
+            let tested = await #expect(throws: Failure.self) {
+                try await queue.loadTests.create(LoadTestTests.test(queue: "north"))
+            }
+            for failure in [paused, tested] {
+                #expect(failure?.code == .inputNotFound)
+                #expect(
+                    failure?.message.hasPrefix("Queue north has 1 worker and no site yet: ")
+                        == true, "\(failure?.message ?? "")")
+            }
+            let other = await #expect(throws: Failure.self) {
+                try await queue.workers.load(ofQueue: "south")
+            }
+            #expect(other?.message.hasPrefix("There is no queue south.") == true)
+        }
+    }
+
     @Test func aDrainingQueueFinishesWhatItHasAndTakesInNothing() async throws {
         try await F.with("drain") { fixture in
             let open = try await fixture.queue.submissions.open(

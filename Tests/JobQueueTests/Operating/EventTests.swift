@@ -108,6 +108,40 @@ import Testing
         }
     }
 
+    /// One row is stored for the assets that a report completes; readers see an event of each, and
+    /// may stop at any of them.
+    @Test func assetsThatOneReportCompletesHaveEventsOfTheirOwn() async throws {
+        try await F.with("events_completed") { fixture in
+            for catalog in ["movies", "series"] {
+                try await fixture.submit(
+                    (0..<10).map { F.file("\(catalog)/\($0)") }, catalog: catalog)
+            }
+            let start = try await fixture.queue.events.now()
+            let grants = [try await fixture.lease(), try await fixture.lease()]
+            _ = try await fixture.report(
+                grants.flatMap { grant in grant.jobs.map { F.done($0, grant) } })
+            #expect(try await fixture.count("event WHERE asset_ids IS NOT NULL") <= 2)
+            let completed = EventKind(rawValue: "asset.completed")
+            let all = try await Self.page(fixture, after: start, .init(kinds: [completed])).events
+            #expect(all.count == 20 && Set(all.map(\.event.id)).count == 20)
+            #expect(Set(all.compactMap(\.event.asset)).count == 20)
+            #expect(all.map(\.cursor) == all.map(\.cursor).sorted())
+            for event in all.map(\.event) {
+                #expect(event.name?.hasPrefix(event.catalogName ?? "?") == true)
+            }
+            // From each of them on the rest, and no more is read than asked for.
+            for (place, one) in all.enumerated() {
+                let rest = try await Self.page(
+                    fixture, after: one.cursor, .init(kinds: [completed]))
+                #expect(rest.events.map(\.event.id) == all.dropFirst(place + 1).map(\.event.id))
+            }
+            let page = try await fixture.queue.events.page(
+                after: all[2].cursor, .init(kinds: [completed]), limit: 3, scan: 3)
+            #expect(page.events.map(\.event.id) == all[3..<6].map(\.event.id) && page.hasMore)
+            #expect(page.next == all[5].cursor)
+        }
+    }
+
     @Test func workersSitesQueuesAndOriginsAreRecorded() async throws {
         try await F.with("events_others") { fixture in
             try await fixture.submit([F.file("a")])

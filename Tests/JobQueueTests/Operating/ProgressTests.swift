@@ -90,7 +90,7 @@ import Testing
             #expect(after.totals.receivingBytes == 0 && after.totals.expectedBytes == nil)
             let workers = try await fixture.queue.workers.clusterStatus().workers
             #expect(workers.map(\.name) == ["embedded-here"])
-            // Nobody has to be notified.
+            // No notification is needed.
             #expect(try await fixture.queue.workers.noteSilent() == 0)
 
             // The same list again: interrupted, and under way with another worker.

@@ -93,6 +93,32 @@ import Testing
         }
     }
 
+    /// A poster that stays stored when its check fails was not left out; one that is outdated was.
+    @Test(arguments: [FailureCode.originHTTP503, .originHTTP404])
+    func aSidecarThatStaysWasNotLeftOut(code: FailureCode) async throws {
+        try await F.with("recovery_sidecar") { fixture in
+            var asset = F.file("a")
+            asset.sidecars = [
+                SidecarSubmission(
+                    url: "http://origin.test/p.jpg", key: "origin.test/p.jpg", role: .image,
+                    required: false)
+            ]
+            try await fixture.submit([asset])
+            try await fixture.drain()
+            try await fixture.submit([asset])
+            // The last try.
+            try await fixture.pool.query("UPDATE job SET attempt = 7 WHERE kind = 'fetch'")
+            try await Self.work(fixture, ["p.jpg": code])
+            try await fixture.drain()
+            let stays = code == .originHTTP503
+            try await Self.expect(
+                [
+                    code.rawValue: .init(
+                        attempts: 1, assets: 1, completed: 1, withoutOptional: stays ? 0 : 1)
+                ], fixture)
+        }
+    }
+
     /// Before housekeeping has looked.
     @Test func aLostAssetThatIsStartedAgainAtOnceIsLost() async throws {
         try await F.with("recovery_again") { fixture in

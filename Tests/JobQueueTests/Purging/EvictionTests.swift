@@ -107,6 +107,33 @@ import Testing
         }
     }
 
+    /// Its file has no record any more, and still lies at the site.
+    @Test func whatFailedItsCheckCountsAndMakesRoom() async throws {
+        try await F.with("evict_failed") { fixture in
+            func site() async throws -> SiteStatus? {
+                try await fixture.queue.sites.list().sites.first { $0.storageURL == F.site }
+            }
+            let old = try await store(fixture, ["a"], in: "old")
+            try await store(fixture, ["b", "c"], in: "new")
+            try await fixture.submit([F.file("a")], catalog: "old")
+            let check = try await fixture.lease()
+            _ = try await fixture.report([F.failed(check.jobs[0], check, "origin.http.404")])
+            try await fixture.drain()
+            try await wanted(fixture, old, hoursAgo: 5)
+            #expect(try await state(fixture, old, "a") == .failed)
+            #expect(try await site()?.usedBytes == 300)
+            try await configure(fixture, .leastRecentlyWanted, quota: 300)
+            try await fixture.queue.sites.closed.watch()
+            #expect(try await site()?.fault?.code == .storageQuota)
+            #expect(try await fixture.queue.evictions.run() == 1)
+            #expect(try await state(fixture, old, "a") == .removing)
+            #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/a"])
+            try await fixture.queue.sites.closed.watch()
+            #expect(try await site()?.fault == nil)
+            #expect(try await site()?.usedBytes == 200)
+        }
+    }
+
     @Test func aWaitingFileIsGivenItsRoom() async throws {
         try await F.with("evict_waiting") { fixture in
             let old = try await store(fixture, ["o1", "o2", "o3"], in: "old")

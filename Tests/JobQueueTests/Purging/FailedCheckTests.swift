@@ -223,6 +223,38 @@ import Testing
         }
     }
 
+    /// Its title still lacks another file, so that nothing is deleted.
+    @Test(arguments: [true, false])
+    func aFileThatIsStoredAgainCountsOnce(isReportedAlone: Bool) async throws {
+        try await F.with("check_counted") { fixture in
+            func usedBytes() async throws -> Int64? {
+                try await fixture.queue.sites.list().sites.first { $0.storageURL == F.site }?
+                    .usedBytes
+            }
+            let catalog = try await RemovalTests.storeTitle(fixture, "t", segments: 2)
+            try await failChecks(fixture, [F.title("t")], of: "0.ts", "1.ts")
+            #expect(try await fixture.count("unneeded_file") == 2)
+            #expect(try await usedBytes() == 30)
+            _ = try await apply(fixture, .retry, catalog)
+            let grant = try await fixture.lease()
+            try #require(grant.jobs.count == 2)
+            let reports = grant.jobs.map { job in
+                job.key.hasSuffix("0.ts")
+                    ? F.done(job, grant) : F.failed(job, grant, "origin.http.404")
+            }
+            for batch in isReportedAlone ? reports.map({ [$0] }) : [reports] {
+                _ = try await fixture.report(batch)
+            }
+            try await fixture.drain()
+            #expect(try await status(fixture, "t").state == .failed)
+            #expect(try await fixture.count("unneeded_file") == 1)
+            #expect(try await usedBytes() == 30)
+            _ = try await apply(fixture, .remove, catalog)
+            #expect(try await Set(RemovalTests.purge(fixture)) == Self.files)
+            #expect(try await usedBytes() == 0)
+        }
+    }
+
     /// Its manifest lists another object under a stored file's key, which is not fetched yet.
     @Test func aFileThatIsToBeReplacedGoesWithItsTitle() async throws {
         try await F.with("check_replaced") { fixture in
@@ -277,6 +309,32 @@ import Testing
             #expect(try await status(fixture, "f1").state == .failed)
             _ = try await apply(fixture, .remove, catalog)
             #expect(try await RemovalTests.purge(fixture) == [key])
+        }
+    }
+
+    /// Its record is that of the new file: nothing is noted of the old one any more.
+    @Test func aFileThatIsPutTogetherAgainCountsOnce() async throws {
+        try await F.with("check_again_parts") { fixture in
+            let catalog = try await fixture.submit(files(1...1))
+            try await fixture.drain()
+            try await failChecks(fixture, files(1...1), of: "f1")
+            #expect(try await fixture.count("unneeded_file") == 1)
+            _ = try await apply(fixture, .retry, catalog)
+            let first = try await fixture.lease()
+            let request = SplitTests.request(
+                fixture, first, total: 2 * SplitTests.part, multipart: .random())
+            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
+            let second = try await fixture.lease()
+            _ = try await fixture.report([F.done(second.jobs[0], second, bytes: SplitTests.part)])
+            #expect(try await fixture.count("unneeded_file") == 1)
+            let verify = try await fixture.lease()
+            #expect(verify.jobs.map(\.kind) == [.verify])
+            _ = try await fixture.report([
+                F.done(verify.jobs[0], verify, bytes: 2 * SplitTests.part)
+            ])
+            #expect(try await status(fixture, "f1").state == .completed)
+            #expect(try await fixture.count("unneeded_file") == 0)
         }
     }
 

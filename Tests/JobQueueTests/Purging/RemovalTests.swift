@@ -52,6 +52,15 @@ import Testing
     static func storeTitle(
         _ fixture: F, _ name: String, segments count: Int, in catalog: String = "movies"
     ) async throws -> CatalogID {
+        let id = try await resolveTitle(fixture, name, segments: count, in: catalog)
+        try await fixture.drain()
+        return id
+    }
+
+    /// Submits a title and reads its manifest: its segments and itself are waiting.
+    static func resolveTitle(
+        _ fixture: F, _ name: String, segments count: Int, in catalog: String = "movies"
+    ) async throws -> CatalogID {
         let id = try await fixture.submit([F.title(name)], catalog: catalog)
         let grant = try await fixture.lease()
         var segments = TitleTests.segments(count)
@@ -70,7 +79,6 @@ import Testing
         var report = F.done(grant.jobs[0], grant)
         report.segments = count + 1
         _ = try await fixture.report([report])
-        try await fixture.drain()
         return id
     }
 

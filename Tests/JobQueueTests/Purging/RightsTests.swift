@@ -115,8 +115,11 @@ import Testing
             let catalog = try await submit(fixture, assets)
             let grant = try await fixture.lease()
             try await pass(101, fixture)
-            // Its worker may just be storing it.
+            // Its worker may just be storing it: for a lease and five seconds, less than a minute.
             #expect(try await status(fixture, "f1", of: catalog).state == .expiring)
+            #expect(
+                try await fixture.count(
+                    "unneeded_file WHERE due_at < now() + interval '40 seconds'") == 1)
             #expect(try await heartbeat(fixture, grant).cancelled == [grant.jobs[0].id])
             #expect(try await RemovalTests.purge(fixture) == [])
             try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")

@@ -34,7 +34,7 @@ import Testing
                 $0.waitingFiles = 1
                 $0.waitingBytes = 700
             } == 200)
-        // Of a size that nobody knows: twice what is left.
+        // Of unknown size: twice what is left.
         #expect(
             Self.room {
                 $0.waitingFiles = 1

@@ -89,6 +89,15 @@ import Testing
             expect("load_shard_state_check", LoadShardState.self)
             expect("queue_state_check", QueueState.self)
             expect("origin_breaker_check", OriginBreaker.self)
+            expect("site_evict_check", EvictionOrder.self)
+            expect("source_result_check", SourceResult.self)
+            expect("recording_end_reason_check", RecordingEnd.self)
+            expect("cache_answer_state_check", CacheAnswer.State.self)
+            expect("site_audit_state_check", SiteAuditState.self)
+            expect("site_audit_finding_kind_check", AuditFindingKind.self)
+            expect("site_audit_finding_repair_check", AuditRepair.self)
+            expect("access_token_role_check", AccessRole.self)
+            expect("webhook_delivery_state_check", WebhookDelivery.State.self)
         }
     }
 

@@ -18,8 +18,21 @@ import Testing
         SQL.Daily.self, SQL.Status.self, SQL.LoadTests.self, SQL.Browsing.self, SQL.Figures.self,
         SQL.Housekeeping.self, SQL.Access.self, SQL.Events.self,
         SQL.Webhooks.self, SQL.Diagnosis.self,
-        SQL.Purging.self, SQL.Removing.self, SQL.Common.self, SQL.Schema.self,
+        SQL.Purging.self, SQL.Removing.self, SQL.Evicting.self, SQL.Rights.self,
+        SQL.Neighbours.self, SQL.CacheAnswers.self, SQL.Sources.self, SQL.Audits.self,
+        SQL.Recording.self, SQL.Common.self, SQL.Schema.self,
     ]
+
+    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../../Sources/Cluster/JobQueue")
+
+    /// Path and text of each file of the queue with this extension.
+    private static func files(_ suffix: String) throws -> [(path: String, text: String)] {
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+        return try paths.filter { $0.hasSuffix(".\(suffix)") }.map {
+            ($0, try String(contentsOf: folder.appendingPathComponent($0), encoding: .utf8))
+        }
+    }
 
     private static let all: [(subject: String, statement: SQLStatement)] = subjects.flatMap {
         cases(of: $0)
@@ -33,6 +46,29 @@ import Testing
 
     private static func names<Subject: SQLSubject>(of subject: Subject.Type) -> [String] {
         subject.allCases.map(\.rawValue)
+    }
+
+    @Test func eachSubjectIsTested() throws {
+        let declared = try Self.files("swift").flatMap { file in
+            file.text.matches(of: /enum (\w+): String, SQLSubject/).map { String($0.output.1) }
+        }
+        #expect(declared.sorted() == Self.subjects.map { "\($0)" }.sorted())
+    }
+
+    /// Lists of states are placeholders, which the tables of states fill.
+    @Test func noStatementListsStates() throws {
+        let states = Set(
+            AssetState.allCases.map(\.rawValue) + CatalogState.allCases.map(\.rawValue)
+                + LoadTestState.allCases.map(\.rawValue)
+                + LoadShardState.allCases.map(\.rawValue))
+        let files = try Self.files("sql").filter { !$0.path.contains("migrations/") }
+        #expect(!files.isEmpty)
+        for file in files {
+            for match in file.text.matches(of: /\bstate\s+(?:NOT\s+)?IN\s*\(\s*'(\w+)'/)
+            where states.contains(String(match.output.1)) {
+                Issue.record("\(match.output.0)… in \(file.path)")
+            }
+        }
     }
 
     @Test func eachStatementOfAFileHasACase() {
@@ -76,14 +112,9 @@ import Testing
 
     /// The queue has no unused statements.
     @Test func eachStatementIsRun() throws {
-        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../../Sources/Cluster/JobQueue")
-        let files = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
-            .filter { $0.hasSuffix(".swift") && !$0.hasSuffix("SQL+Statements.swift") }
+        let files = try Self.files("swift").filter { !$0.path.hasSuffix("SQL+Statements.swift") }
         #expect(!files.isEmpty)
-        let text = try files.map {
-            try String(contentsOf: sources.appendingPathComponent($0), encoding: .utf8)
-        }.joined()
+        let text = files.map { $0.text }.joined()
         // Housekeeping's are listed by their cases alone.
         let uses = Set(text.matches(of: /\.(\w+)\b/).map { String($0.output.1) })
         let named = Set(

@@ -149,8 +149,8 @@ import Testing
         case idle, paused, cancelled, removed, closed, servesNothing, forgotten
     }
 
-    /// Nobody waits for ever, whatever becomes of the first site.
-    @Test(arguments: End.allCases) func nobodyWaitsForAnAbsentNeighbour(_ end: End) async throws {
+    /// No site waits for ever, whatever becomes of the first one.
+    @Test(arguments: End.allCases) func noSiteWaitsForAnAbsentNeighbour(_ end: End) async throws {
         try await F.with("neighbour_\(end)") { fixture in
             let (first, _) = try await Self.submit(fixture, [F.file("a")])
             try await fixture.queue.neighbours.release()
@@ -215,7 +215,7 @@ import Testing
     }
 
     /// A start holds the rows of its neighbours for as long as it takes.
-    @Test func nobodyWaitsForAStart() async throws {
+    @Test func noSiteWaitsForAStart() async throws {
         try await F.with("neighbour_locked") { fixture in
             _ = try await Self.submit(fixture, [F.file("a")])
             _ = try await Self.lease(fixture, Self.first)
@@ -293,7 +293,7 @@ import Testing
             try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
             let failing = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report([F.failed(failing.jobs[0], failing, "origin.http.404")])
-            // It has waited for the first one, and nobody has seen it work.
+            // It has waited for the first one, and no worker was seen there.
             try await fixture.pool.query(
                 "UPDATE neighbour SET active_at = active_at - interval '1 hour' WHERE place = 1")
             try await fixture.queue.neighbours.release()

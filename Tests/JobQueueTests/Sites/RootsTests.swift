@@ -73,7 +73,7 @@ import Testing
 
     @Test func aSubmissionThatNoWorkerMayWriteIsRefused() async throws {
         try await QueueFixture.with("roots_submission") { fixture in
-            // Nobody is there yet: it waits.
+            // There is no worker yet: it waits.
             let early = try await fixture.submit(
                 [QueueFixture.file("a")], site: "file:///srv/early")
             #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)

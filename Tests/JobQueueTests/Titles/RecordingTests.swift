@@ -10,7 +10,7 @@ import Testing
     typealias F = QueueFixture
 
     @discardableResult
-    private static func submit(
+    static func submit(
         _ fixture: F, until: Double? = nil
     ) async throws -> CatalogID {
         var submission = CatalogSubmission(name: "live", storageURL: F.site)
@@ -25,7 +25,7 @@ import Testing
     }
 
     /// Leases the resolve job of the title, which has to be due.
-    private static func reload(_ fixture: F) async throws -> (LeaseGrant, RecordingPosition?) {
+    static func reload(_ fixture: F) async throws -> (LeaseGrant, RecordingPosition?) {
         try await fixture.skipDelays()
         // Due jobs of a report enter their lanes with a claim.
         let grant = try await fixture.lease(1)
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// What a worker sends that found segments of these numbers.
-    private static func batch(
+    static func batch(
         _ fixture: F, _ grant: LeaseGrant, _ numbers: [Int64], hasEnded: Bool = false
     ) -> SegmentBatch {
         let key = F.title("t").key
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Reports the reload done.
-    private static func end(_ fixture: F, _ grant: LeaseGrant) async throws {
+    static func end(_ fixture: F, _ grant: LeaseGrant) async throws {
         var done = F.done(grant.jobs[0], grant)
         done.segments = 100
         #expect(try await fixture.report([done]) == [.accepted])
@@ -84,7 +84,7 @@ import Testing
     }
 
     /// Fetches all segments that wait, but does not run the resolve job.
-    private static func fetch(_ fixture: F, failing: Set<String> = []) async throws -> [String] {
+    static func fetch(_ fixture: F, failing: Set<String> = []) async throws -> [String] {
         var keys: [String] = []
         while true {
             let grant = try await fixture.lease()
@@ -127,6 +127,38 @@ import Testing
             let under = try await fixture.assets(of: catalog)[0]
             #expect(under.state == .inProgress && under.segmentsDone == 3)
             #expect(under.recording?.behindSeconds == 0)
+        }
+    }
+
+    /// Of a file that grows: a failure has nothing to do with other ranges of it.
+    @Test func aByteRangeIsAFileOfItsOwn() async throws {
+        try await F.with("recording_range") { fixture in
+            try await Self.submit(fixture)
+            let (grant, _) = try await Self.reload(fixture)
+            var batch = Self.batch(fixture, grant, [1, 2])
+            for (index, offset) in [0, 800].enumerated() {
+                batch.segments[index].url = "http://origin.test/t/all.ts"
+                batch.segments[index].objectOffset = Int64(offset)
+                batch.segments[index].bytes = 800
+            }
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            try await Self.end(fixture, grant)
+            let bodies: [Fetch.Body] = [
+                .range(offset: 0, length: 800), .range(offset: 800, length: 800),
+            ]
+            let first = try await fixture.lease()
+            #expect(first.jobs.compactMap(\.fetch?.body) == bodies)
+            #expect(first.jobs.map(\.length) == [800, 800])
+            _ = try await fixture.report([
+                F.done(first.jobs[0], first), F.failed(first.jobs[1], first, "origin.http.416"),
+            ])
+            try await fixture.skipDelays()
+            // The next reload is due as well.
+            var again: Job?
+            for _ in 0..<3 where again == nil {
+                again = try await fixture.lease().jobs.first { $0.kind == .fetch }
+            }
+            #expect(again?.fetch?.body == bodies[1] && again?.attempt == 2)
         }
     }
 
@@ -291,6 +323,34 @@ import Testing
             #expect(try await fixture.assets(of: catalog)[0].recording?.end == .unchanged)
             #expect(try await Self.fetch(fixture) == [F.title("t").key])
             #expect(try await fixture.assets(of: catalog)[0].state == .completed)
+        }
+    }
+
+    @Test func whatJoinsIsNamedOnce() async throws {
+        try await F.with("recording_joined") { fixture in
+            let catalog = try await Self.submit(fixture)
+            for (number, names) in [["two", "one"], ["one", "three"], [], ["two"]].enumerated() {
+                let (grant, _) = try await Self.reload(fixture)
+                // The answer to the first request was lost.
+                for _ in 0..<2 {
+                    var batch = Self.batch(fixture, grant, [Int64(number)])
+                    batch.recording?.name(joined: names)
+                    #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                }
+                try await Self.end(fixture, grant)
+            }
+            let asset = try await fixture.assets(of: catalog)[0]
+            #expect(asset.recording?.unrecorded == ["two", "one", "three"], "\(asset)")
+            let status = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(status.recording?.unrecorded == 3)
+            #expect(try await fixture.count("event WHERE kind = 'asset.unrecorded'") == 3)
+            // There is no end of those that a title may gain.
+            let (grant, _) = try await Self.reload(fixture)
+            var batch = Self.batch(fixture, grant, [9])
+            batch.recording?.name(joined: (0..<200).map { "rendition \($0)" })
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            let names = try await fixture.assets(of: catalog)[0].recording?.unrecorded
+            #expect(names?.count == RecordingUpdate.maxJoined)
         }
     }
 

@@ -1,4 +1,3 @@
-import Foundation
 import LoadGenerator
 import LoadModel
 import Model
@@ -7,42 +6,32 @@ import Testing
 
 /// Service locations of single sets of an MPD, and a proxy of the steering server: access logs are
 /// the judges.
-@Suite(.timeLimit(.minutes(2))) struct LocationEngineTests {
-    private let directory: TemporaryDirectory
-    private let a: NginxServer
-    private let b: NginxServer
-    private let steering: FaultOrigin
+@Suite(.timeLimit(.minutes(2))) struct LocationEngineTests: SteeredSuite {
+    let servers: SteeredServers
 
     /// Segments of each track, of a second each.
     private static let count = 20
 
     init() async throws {
-        directory = try TemporaryDirectory("locations")
+        servers = try await SteeredServers("locations")
         for number in 1...Self.count {
             try directory.write([UInt8](repeating: 1, count: 30_000), to: "v/\(number).m4s")
             try directory.write([UInt8](repeating: 2, count: 3_000), to: "s/\(number).m4s")
         }
-        a = try await NginxServer(root: directory.path)
-        b = try await NginxServer(root: directory.path)
-        steering = try FaultOrigin()
     }
 
     /// Writes an MPD whose video has two locations, and whose audio has a third one.
     private func write(
-        isLive: Bool = false, beta: String = "v/", steering: String, attributes: String = ""
+        isLive: Bool = false, beta: String = "v/", steering: String, attributes: String = "",
+        reloads: String = ""
     ) throws {
-        let now = Date().timeIntervalSince1970
-        let start = ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: now - 5))
-        let type =
-            isLive
-            ? "type=\"dynamic\" availabilityStartTime=\"\(start)\" minimumUpdatePeriod=\"PT1S\""
-            : "type=\"static\" mediaPresentationDuration=\"PT\(Self.count)S\""
+        let type = Self.attributes(ofMPD: Self.count, isLive: isLive)
         let template = "<SegmentTemplate media=\"$Number$.m4s\" duration=\"1\" startNumber=\"1\"/>"
         try directory.write(
             """
             <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(type)>
               <ContentSteering defaultServiceLocation="beta" \(attributes)>\(steering)
-              </ContentSteering>
+              </ContentSteering>\(reloads)
               <Period start="PT0S">
                 <AdaptationSet mimeType="video/mp4">
                   <BaseURL serviceLocation="alpha">\(a.url)/v/</BaseURL>
@@ -58,32 +47,20 @@ import Testing
             """, to: "main.mpd")
     }
 
-    private var scenario: LoadScenario {
-        var scenario = LoadScenario.closed(users: 1, seconds: 5)
-        scenario.targets = [LoadTarget(name: "t", source: .url("\(b.url)/main.mpd", .dash))]
-        var settings = ViewerSettings()
-        settings.startupSeconds = 0.5
-        settings.bufferSeconds = 1
-        scenario.user = .viewers(settings)
-        return scenario
-    }
+    private var viewers: LoadScenario { scenario("/main.mpd", .dash) }
 
-    private static func list(_ names: [String], _ more: String = "") -> FaultOrigin.Response {
-        let list = names.map { "\"\($0)\"" }.joined(separator: ",")
-        return FaultOrigin.Response(
-            text: "{\"VERSION\":1,\"TTL\":1,\"PATHWAY-PRIORITY\":[\(list)]\(more)}")
-    }
-
-    private func play() async throws -> EngineRun {
-        let outcome = try await preflight(scenario, probe: FixedProbe())
+    private func play(_ path: String = "/main.mpd") async throws -> EngineRun {
+        let viewers = scenario(path, .dash)
+        let outcome = try await preflight(viewers, probe: FixedProbe())
         #expect(steering.requests.isEmpty && a.requests().isEmpty)
         let run = try await EngineRun(
-            outcome.plan, scenario, threads: 1, adjust: { $0.addresses = outcome.addresses })
+            outcome.plan, viewers, threads: 1, adjust: { $0.addresses = outcome.addresses })
         #expect(run.total.errors == [:])
         #expect(run.counts.viewersFailed == 0)
         let media = Self.groups(run).values.reduce(0) { $0 + $1.requests }
         try await waitUntil(deadlineSeconds: 10, "the access logs") {
             segments(a, "v").count + segments(b, "v").count + segments(a, "s").count
+                + [a, b].flatMap { $0.requests() }.count { $0.target.hasPrefix("/main.mpd?at=") }
                 >= Int(media)
         }
         return run
@@ -107,7 +84,7 @@ import Testing
         steering.route("/steer", inTurn: lists.map { Self.list($0) })
         let run = try await play()
         #expect(run.counts.pathwayChanges == 1 && run.counts.pathwayFailures == 0)
-        // Video goes on where the list leads it, without a gap.
+        // Video continues where the list leads it, without a gap.
         let (before, after) = (segments(b, "v"), segments(a, "v"))
         #expect(before.count >= 1 && after.count >= 1)
         let all = before + after
@@ -125,6 +102,85 @@ import Testing
         try #require(requests.count >= 4)
         #expect(requests[0].target == "/steer?_DASH_pathway=%22beta%22")
         #expect(requests[1].target.hasPrefix("/steer?_DASH_pathway=%22beta%2Cgamma%22"))
+    }
+
+    /// The MPD is requested again where the list leads, as its segments are.
+    @Test func theManifestFollowsItsLocations() async throws {
+        try write(
+            isLive: true, steering: steering.url("/steer"),
+            reloads: """
+                <Location serviceLocation="beta">\(b.url)/main.mpd?at=b</Location>
+                <Location serviceLocation="alpha">\(a.url)/main.mpd?at=a</Location>
+                """)
+        let lists = [["beta", "alpha"], ["beta", "alpha"], ["alpha", "beta"]]
+        steering.route("/steer", inTurn: lists.map { Self.list($0) })
+        let run = try await play()
+        #expect(run.counts.pathwayChanges == 1 && run.counts.pathwayFailures == 0)
+        func manifests(_ server: NginxServer) -> [String] {
+            server.requests().map(\.target).filter { $0.hasPrefix("/main.mpd") }
+        }
+        // Before the load, and first by the viewer.
+        let own = manifests(b).prefix { $0 == "/main.mpd" }
+        let again = manifests(b).dropFirst(own.count)
+        #expect(own.count >= 2)
+        #expect(!again.isEmpty && again.allSatisfy { $0 == "/main.mpd?at=b" })
+        #expect(!manifests(a).isEmpty && manifests(a).allSatisfy { $0 == "/main.mpd?at=a" })
+        let (before, after) = (segments(b, "v"), segments(a, "v"))
+        #expect(before.count >= 1 && after.count >= 1)
+        let all = before + after
+        #expect(all == Array((all.first ?? 0)..<((all.first ?? 0) + all.count)))
+        #expect(segments(b, "s").isEmpty)
+    }
+
+    /// The Location and the base of segments; `HOST` is the server's URL.
+    struct Place: Sendable {
+        var location = "HOST/session/42/main.mpd"
+        var base = ""
+        var template = ""
+        /// The folder of segments that are requested after the MPD has come from its Location.
+        var folder = "/v/"
+    }
+
+    /// The MPD moves to another folder; of its segments only those with relative URLs do.
+    @Test(arguments: [
+        Place(base: "HOST/v/"), Place(base: "/v/"),
+        Place(location: "/session/42/main.mpd", base: "/v/"),
+        Place(template: "HOST/v/"), Place(template: "/v/"), Place(base: "//AUTHORITY/v/"),
+        Place(base: "../v/", folder: "/session/v/"),
+    ])
+    func absoluteBasesDoNotFollowTheLocation(_ place: Place) async throws {
+        func filled(_ text: String) -> String {
+            text.replacing("HOST", with: b.url)
+                .replacing("AUTHORITY", with: b.url.dropFirst("http://".count))
+        }
+        for number in 1...Self.count {
+            try directory.write(
+                [UInt8](repeating: 1, count: 30_000), to: "session/v/\(number).m4s")
+        }
+        let base = place.base.isEmpty ? "" : "<BaseURL>\(filled(place.base))</BaseURL>"
+        let text = """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(Self.attributes(ofMPD: Self.count, isLive: true))>
+              <Location>\(filled(place.location))</Location>\(base)
+              <Period start="PT0S"><AdaptationSet mimeType="video/mp4">
+                <SegmentTemplate media="\(filled(place.template))$Number$.m4s" duration="1" startNumber="1"/>
+                <Representation id="v" bandwidth="240000" height="360"/>
+              </AdaptationSet></Period>
+            </MPD>
+            """
+        for path in ["live/main.mpd", "session/42/main.mpd"] { try directory.write(text, to: path) }
+        let run = try await play("/live/main.mpd")
+        #expect(run.counts.segments >= 3)
+        func requests() -> [String] { b.requests().map(\.target) }
+        try await waitUntil(deadlineSeconds: 10, "the access log") {
+            requests().count { $0.hasSuffix(".m4s") } >= Int(run.counts.segments)
+        }
+        let manifests = requests().filter { $0.hasSuffix(".mpd") }
+        #expect(manifests.count { $0 == "/session/42/main.mpd" } >= 2)
+        #expect(Set(manifests) == ["/live/main.mpd", "/session/42/main.mpd"])
+        let first = try #require(requests().firstIndex(of: "/session/42/main.mpd"))
+        let after = requests()[first...].filter { $0.hasSuffix(".m4s") }
+        #expect(after.count >= 2)
+        #expect(after.allSatisfy { $0.hasPrefix(place.folder) }, "\(after)")
     }
 
     /// Viewers know the server only as what they tell its proxy.
@@ -166,7 +222,7 @@ import Testing
             beta: isProxy ? "v/" : "\(name)/v/", steering: steering.url("/steer"),
             attributes: isProxy ? "proxyServerURL=\"\(name)/proxy\"" : "")
         do {
-            _ = try await preflight(scenario, probe: FixedProbe())
+            _ = try await preflight(viewers, probe: FixedProbe())
             Issue.record("it is not refused")
         } catch let failure as Failure {
             #expect(failure.message.contains("allow it with \"allow\": [\"localhost\"]"))

@@ -8,24 +8,18 @@ import TestSupport
 import Testing
 
 /// Viewers follow content steering: nginx servers are the pathways, and their access logs the judges.
-@Suite(.timeLimit(.minutes(2))) struct SteeringEngineTests {
-    private let directory: TemporaryDirectory
-    private let a: NginxServer
-    private let b: NginxServer
-    private let steering: FaultOrigin
+@Suite(.timeLimit(.minutes(2))) struct SteeringEngineTests: SteeredSuite {
+    let servers: SteeredServers
 
     /// Segments of the title, of a second each.
     private static let count = 20
 
     init() async throws {
-        directory = try TemporaryDirectory("steering")
+        servers = try await SteeredServers("steering")
         for number in 0..<Self.count {
             try directory.write(
                 [UInt8](repeating: 1, count: 60_000 + number), to: "v/\(number).ts")
         }
-        a = try await NginxServer(root: directory.path)
-        b = try await NginxServer(root: directory.path)
-        steering = try FaultOrigin()
         try write()
     }
 
@@ -64,24 +58,6 @@ import Testing
 
     private func serve(_ lists: [[String]], _ more: String = "") {
         serve(lists.map { Self.list($0, more) })
-    }
-
-    private static func list(_ names: [String], _ more: String = "") -> FaultOrigin.Response {
-        let list = names.map { "\"\($0)\"" }.joined(separator: ",")
-        return FaultOrigin.Response(
-            text: "{\"VERSION\":1,\"TTL\":1,\"PATHWAY-PRIORITY\":[\(list)]\(more)}")
-    }
-
-    private func scenario(
-        _ path: String, _ kind: AssetKind, users: Double = 1, seconds: Double = 5
-    ) -> LoadScenario {
-        var scenario = LoadScenario.closed(users: users, seconds: seconds)
-        scenario.targets = [LoadTarget(name: "t", source: .url("\(b.url)\(path)", kind))]
-        var settings = ViewerSettings()
-        settings.startupSeconds = 0.5
-        settings.bufferSeconds = 1
-        scenario.user = .viewers(settings)
-        return scenario
     }
 
     /// A run, and the requests of media and of media playlists that each pathway's log has of it.
@@ -310,12 +286,7 @@ import Testing
         for number in 1...Self.count {
             try directory.write([UInt8](repeating: 1, count: 30_000), to: "d/\(number).m4s")
         }
-        let now = Date().timeIntervalSince1970
-        let start = ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: now - 5))
-        let type =
-            isLive
-            ? "type=\"dynamic\" availabilityStartTime=\"\(start)\" minimumUpdatePeriod=\"PT1S\""
-            : "type=\"static\" mediaPresentationDuration=\"PT\(Self.count)S\""
+        let type = Self.attributes(ofMPD: Self.count, isLive: isLive)
         try directory.write(
             """
             <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(type)>

@@ -99,10 +99,11 @@ import Testing
             duration="2" startNumber="0"/>
             """
         var plan = livePlan(.dash)
+        plan.targets[0].live?.clocks = [.direct(0)]
         if !isDirect {
             plan.objects.append(
                 LoadPlan.Object(url: "http://live.example/time", role: .data, target: 0))
-            plan.targets[0].live?.clock = Int32(plan.objects.count - 1)
+            plan.targets[0].live?.clocks = [.url(Int32(plan.objects.count - 1))]
         }
         func text(_ now: Double) -> String {
             let seconds = Int(now) + 30
@@ -123,6 +124,136 @@ import Testing
         #expect(run.fetches(of: "/time").count == (isDirect ? 0 : 1))
         // 131 s of the presentation have passed by that clock, and 125 less the delay.
         #expect(run.fetches(of: "/v0-").first?.url == "http://live.example/v0-62.m4s")
+        #expect(run.counts.stalls == 0)
+    }
+
+    /// The first clock is an hour ahead: viewers that believe it request what does not exist yet.
+    @Test(arguments: [true, false]) func aWrongClockIsRefused(_ hasAnother: Bool) throws {
+        let template = """
+            <SegmentTemplate media="$RepresentationID$-$Number$.m4s" initialization="init.mp4" \
+            duration="2" startNumber="0"/>
+            """
+        var plan = livePlan(.dash)
+        for name in hasAnother ? ["wrong", "right"] : ["wrong"] {
+            plan.objects.append(
+                LoadPlan.Object(url: "http://live.example/\(name)", role: .data, target: 0))
+            plan.targets[0].live?.clocks.append(.url(Int32(plan.objects.count - 1)))
+        }
+        var warnings: [String] = []
+        let objects = LiveObjects(plan) { _ in 0 }
+        let title = LiveTitle(
+            try #require(plan.targets[0].live), objects, startEpochSeconds: 0
+        ) { warnings.append($0) }
+        let run = try LiveRun(plan, from: 111, to: 131, sharing: title, objects: objects) {
+            url, now in
+            if url.hasSuffix("/wrong") { return LiveRun.Answer(body: "1970-01-01T01:01:51Z") }
+            if url.hasSuffix("/right") { return LiveRun.Answer(body: "1970-01-01T00:02:21Z") }
+            guard url.hasSuffix(".mpd") else { return LiveRun.Answer() }
+            return LiveRun.Answer(body: Self.manifest(template))
+        }
+        #expect(run.fetches(of: "/wrong").count == 1)
+        #expect(run.fetches(of: "/right").count == (hasAnother ? 1 : 0))
+        // As with `theClockOfTheManifestCounts`, and 30 s earlier by this machine's clock.
+        let first = hasAnother ? 62 : 47
+        #expect(
+            run.fetches(of: "/v0-").first?.url == "http://live.example/v0-\(first).m4s",
+            "\(run.fetches.prefix(6))")
+        #expect(warnings.count == 1)
+        #expect(
+            warnings.first?.hasPrefix(
+                "the clock http://live.example/wrong says 1970-01-01T01:01:51Z, "
+                    + "but this machine has 1970-01-01T00:01:51Z") == true, "\(warnings)")
+    }
+
+    /// Clocks are tried in the order of the MPD, whatever their scheme: one that fails or is wrong leaves its
+    /// place to the next. The right ones are 30 s ahead.
+    @Test(arguments: [
+        (["right", "direct"], ["right"], 62), (["fails", "direct"], ["fails"], 62),
+        (["wrong", "direct"], ["wrong"], 62), (["direct", "wrong"], [], 62),
+        (["WRONG", "right"], ["right"], 62), (["WRONG", "wrong", "direct"], ["wrong"], 62),
+        (["WRONG", "fails"], ["fails"], 47),
+    ])
+    func clocksAreTriedInTheirOrder(_ clocks: [String], asked: [String], first: Int) throws {
+        let template = """
+            <SegmentTemplate media="$RepresentationID$-$Number$.m4s" initialization="init.mp4" \
+            duration="2" startNumber="0"/>
+            """
+        let right = "1970-01-01T00:02:21Z"
+        let wrong = "1970-01-01T01:01:51Z"
+        var plan = livePlan(.dash)
+        var directs: [String] = []
+        for name in clocks {
+            if ["direct", "WRONG"].contains(name) {
+                plan.targets[0].live?.clocks.append(.direct(directs.count))
+                directs.append(name == "direct" ? right : wrong)
+            } else {
+                plan.objects.append(
+                    LoadPlan.Object(url: "http://live.example/\(name)", role: .data, target: 0))
+                plan.targets[0].live?.clocks.append(.url(Int32(plan.objects.count - 1)))
+            }
+        }
+        let timings = directs.map {
+            "<UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:direct:2014\" value=\"\($0)\"/>"
+        }.joined()
+        let run = try LiveRun(plan, from: 111, to: 119) { url, _ in
+            switch url.split(separator: "/").last {
+            case "right": LiveRun.Answer(body: right)
+            case "wrong": LiveRun.Answer(body: wrong)
+            case "fails": LiveRun.Answer(seconds: nil)
+            case "live.mpd":
+                LiveRun.Answer(
+                    body: Self.manifest(template).replacing("<Period", with: timings + "<Period"))
+            default: LiveRun.Answer()
+            }
+        }
+        let names = ["right", "wrong", "fails"]
+        let fetched = run.fetches.compactMap {
+            $0.url.split(separator: "/").last.map { String($0) }
+        }
+        #expect(fetched.filter(names.contains) == asked)
+        #expect(
+            run.fetches(of: "/v0-").first?.url == "http://live.example/v0-\(first).m4s",
+            "\(run.fetches.prefix(6))")
+    }
+
+    /// The machine is an hour behind, as the answer of the MPD before the load has shown.
+    @Test(arguments: [3_600, nil]) func aClockMayAgreeWithTheOrigin(_ offset: Double?) throws {
+        var plan = livePlan(.dash)
+        plan.targets[0].live?.answerOffsetSeconds = offset
+        let title = LiveTitle(
+            try #require(plan.targets[0].live), LiveObjects(plan) { _ in 0 }, startEpochSeconds: 0)
+        #expect(title.setClock(3_710, by: .direct(0), nil, atSeconds: 111) == (offset != nil))
+        #expect(title.epoch(111) == (offset == nil ? 111 : 3_710))
+    }
+
+    /// Each answer may name another one, as sessions do; without one its own URL counts again.
+    @Test func theManifestIsRequestedAtItsLocation() throws {
+        let template = """
+            <SegmentTemplate media="$RepresentationID$-$Number$.m4s" initialization="init.mp4" \
+            duration="2" startNumber="0"/>
+            """
+        let objects = LiveObjects(livePlan(.dash)) { _ in 0 }
+        let title = LiveTitle(
+            try #require(livePlan(.dash).targets[0].live), objects, startEpochSeconds: 0)
+        var answers = 0
+        let run = try LiveRun(
+            livePlan(.dash), from: 111, to: 151, sharing: title, objects: objects
+        ) { url, now in
+            guard url.contains(".mpd") else { return LiveRun.Answer() }
+            answers += 1
+            let location = [
+                "<Location>s.mpd?n=1</Location><Location>http://b/</Location>",
+                "<Location> http://two.example/t.mpd?n=2 </Location>", "",
+            ][min(answers - 1, 2)]
+            return LiveRun.Answer(
+                body: Self.manifest(template).replacing("<Period", with: location + "<Period"))
+        }
+        let manifests = run.fetches.map(\.url).filter { $0.contains(".mpd") }
+        let own = try #require(manifests.first)
+        #expect(
+            manifests.prefix(4) == [
+                own, "http://live.example/s.mpd?n=1", "http://two.example/t.mpd?n=2", own,
+            ], "\(manifests)")
         #expect(run.counts.stalls == 0)
     }
 }

@@ -74,10 +74,13 @@ struct LiveRun {
             guard let (given, sent) = answers[lane] else { continue }
             answers[lane] = nil
             guard let took = given.seconds else {
-                if case .wait(let until) = viewer.failed(place, atSeconds: now) {
+                switch viewer.failed(place, atSeconds: now) {
+                case .wait(let until):
                     due[lane] = until
                     next.removeFirst()
-                } else {
+                // It is what the viewer is asked for again.
+                case .fetch: break
+                case .end:
                     endedAtSeconds = now
                     viewer.finish(atSeconds: now, isCutOff: false, into: &interval)
                     return

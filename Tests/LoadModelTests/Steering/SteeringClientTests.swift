@@ -200,10 +200,11 @@ import Titles
         var segment = Self.object("http://one/x/s/1.m4s", .media, listedBy: 0)
         segment.locations = BaseURLLevels(
             [
+                [.init(reference: "http://one/m.mpd", isAbsolute: true)],
                 [
-                    .init(location: "a", reference: "http://one/x/", isAbsolute: true),
+                    .init(location: "a", reference: "x/", isAbsolute: false),
                     .init(location: "b", reference: "http://two/", isAbsolute: true),
-                ]
+                ],
             ], base: "http://one/x/")
         func destination(of object: LoadPlan.Object) -> [String?] {
             let found = client.destination(of: object, at: 5, moves)
@@ -227,6 +228,42 @@ import Titles
         #expect(client.choose(atSeconds: 0) == true)
         #expect(destination(of: segment) == ["http://four/s/1.m4s?q=1", "c"])
         #expect(destination(of: plan.objects[0]) == ["http://one/m.mpd", nil])
+    }
+
+    /// The MPD's own URLs, and segments whose host is a location's, do not follow the last answer.
+    @Test func locationsAreSteered() throws {
+        var client = Self.client(.dash, ["a", "b"])
+        var plan = LoadPlan()
+        plan.objects = [LoadPlan.Object(url: "http://one/m.mpd", role: .playlist, target: 0)]
+        let choices: [BaseURLLevels.Choice] = [
+            .init(location: "a", reference: "http://one/m.mpd", isAbsolute: true),
+            .init(location: "b", reference: "http://two/x/m.mpd", isAbsolute: true),
+        ]
+        var reload = plan.objects[0]
+        reload.locations = BaseURLLevels([choices], base: "http://one/m.mpd")
+        var segment = Self.object("http://one/s/1.m4s", .media, listedBy: 0)
+        segment.locations = BaseURLLevels(
+            [
+                [
+                    .init(location: "a", reference: "http://one/s/", isAbsolute: true),
+                    .init(location: "b", reference: "http://two/s/", isAbsolute: true),
+                ]
+            ], base: "http://one/s/")
+        var moves = ManifestMoves()
+        func destination(of object: LoadPlan.Object) -> [String?] {
+            let found = client.destination(of: object, at: 0, moves)
+            return [found.url, found.pathway]
+        }
+        #expect(destination(of: reload) == ["http://one/m.mpd", "a"])
+        #expect(client.pathway(of: reload) == "a")
+        #expect(client.pathwayFailed(of: reload, atSeconds: 0).movesObject == true)
+        #expect(destination(of: reload) == ["http://two/x/m.mpd", "b"])
+        moves.received(0, at: "http://two/x/m.mpd", in: plan)
+        #expect(destination(of: segment) == ["http://two/s/1.m4s", "b"])
+        // Back again: the MPD is the old one until it is requested from there.
+        #expect(client.choose(atSeconds: 500) == true)
+        #expect(destination(of: segment) == ["http://one/s/1.m4s", "a"])
+        #expect(destination(of: reload) == ["http://one/m.mpd", "a"])
     }
 
     // MARK: Hostile manifests

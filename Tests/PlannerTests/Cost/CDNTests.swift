@@ -132,7 +132,7 @@ import Testing
         let other = try #require(try Self.plan([cdn], perTerabyte: 20, months: 12).recommendation)
         #expect(other.name == "C" && other.isCDN)
         #expect(other.next?.cheaperFromMonth == 0)
-        // By assumed prices it is cheaper, but nobody can count on them.
+        // By assumed prices it is cheaper, but assumed prices decide nothing.
         var assumed = cdn
         assumed.delivery = .percentile(
             CDNPrices.Percentile(

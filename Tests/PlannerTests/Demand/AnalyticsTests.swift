@@ -63,6 +63,36 @@ import Testing
         #expect(summary.notes == ["The export has means of 60 minutes: the peak minute is higher."])
     }
 
+    /// CloudFront's cache statistics and metrics, and reports of Azure Front Door, begin with lines about
+    /// the report.
+    @Test func reportsThatBeginWithTheirSettingsAreRead() throws {
+        let head = """
+            Version,1.0
+            Report,CacheStatistics
+            DistributionID,ALL
+            StartDateUTC,2026-10-10
+            GeneratedTimeUTC,2026-10-12T08:00:00Z
+            Granularity,HOURLY
+
+            DistributionID,FriendlyName,ViewerLocation,TimeBucket,RequestCount,HitCount,MissCount,\
+            ErrorCount,TotalBytes,BytesFromMisses
+
+            """
+        let statistics = Self.likely(
+            try Self.read(
+                Self.day(head) { hour, count in
+                    "ALL,cdn.example,ALL,2026-10-10T\(hour < 10 ? "0" : "")\(hour):00:00Z,"
+                        + "\(count * 36),\(count * 27),\(count * 9),0,\(count * 36_000),7"
+                }))
+        #expect(statistics["edge.peakRequestsPerSecond"] == 10)
+        #expect(statistics["edge.hitRatio"] == 0.75 && statistics["edge.bytesPerRequest"] == 1_000)
+        let metrics = try Self.read(
+            "Report,Metrics\nGranularity,ONE_MINUTE\n\nFriendlyName,TimeBucket,Requests,"
+                + "BytesDownloaded\nx,2026/10/10 12:00:00,600,6000\nx,2026/10/10 12:01:00,60,600\n")
+        #expect(metrics.periodSeconds == 60 && metrics.requests?.peak == 10)
+        #expect(Self.likely(metrics)["edge.bytesPerRequest"] == 10)
+    }
+
     @Test func columnsCanBeMapped() throws {
         let text =
             "Time,sum(rate(nginx_http_requests_total[1m]))\n"

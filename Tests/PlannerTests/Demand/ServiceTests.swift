@@ -96,6 +96,23 @@ import Testing
         #expect(try notes([:]).isEmpty)
     }
 
+    /// A bit rate says what is stored beside it.
+    @Test func aBitRateIsNotedWithTheLadder() throws {
+        func note(_ kilobits: Double?) throws -> String? {
+            var scenario = Scenario()
+            scenario.given[.kilobitsPerSecond] = kilobits.map { Estimate($0) }
+            return try Plan(scenario).notes.first { $0.hasPrefix("Viewers get ") }
+        }
+        let within = try #require(try note(4_000))
+        #expect(
+            within.contains("Storage and fill have all 9 renditions") && within.contains("--ladder")
+        )
+        #expect(!within.contains("in addition"))
+        let beyond = try #require(try note(20_000))
+        #expect(beyond.contains("it is stored in addition") && beyond.contains("all 10 renditions"))
+        #expect(try note(nil) == nil)
+    }
+
     /// 154 Gbit/s by a few servers of 100 Gbit/s, whose CPU sends the bytes with TLS.
     @Test func edgeServersAreOfAKindThatFits() {
         var scenario = Scenario()

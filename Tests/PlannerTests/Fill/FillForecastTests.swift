@@ -68,8 +68,8 @@ import Testing
         }
     }
 
-    /// A new first title can take a tenth of a day's requests: nobody knows before, but the range
-    /// says so.
+    /// A new first title can take a tenth of a day's requests. It cannot be predicted, and the range
+    /// is as wide.
     @Test(arguments: [(1.0, 0.05, UInt64(3)), (1.2, 0.1, 5)])
     func whereTheHeadChangesTheRangeIsWide(exponent: Double, churn: Double, seed: UInt64) throws {
         let outcome = try Self.outcome(

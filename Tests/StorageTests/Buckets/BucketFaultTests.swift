@@ -81,6 +81,36 @@ import Testing
         #expect(requests == 2)
     }
 
+    /// Of the site's URL, for whole objects and for uploads in parts; and the checksum of a body.
+    @Test func settingsOfTheSiteAreSent() async throws {
+        let origin = try FaultOrigin()
+        origin.route("/edge/p/a", Self.stored)
+        origin.route(
+            "/edge/p/b",
+            Response(
+                200,
+                text: "<InitiateMultipartUploadResult><UploadId>u</UploadId>"
+                    + "</InitiateMultipartUploadResult>"))
+        let bucket = try BucketTests.Bucket(
+            "s3://edge/p?endpoint=http://127.0.0.1:\(origin.port)&encryption=aws:kms&kms-key=k/1"
+                + "&storage-class=STANDARD_IA")
+        try await bucket.store("a", [1, 2, 3])
+        _ = try await bucket.storage.client.beginUpload("p/b", sha256: nil)
+        for (path, method) in [("/edge/p/a", "PUT"), ("/edge/p/b", "POST")] {
+            let requests = origin.requests(for: path).filter { $0.method == method }
+            let headers = try #require(requests.first).headers
+            #expect(headers["x-amz-server-side-encryption"] == "aws:kms")
+            #expect(headers["x-amz-server-side-encryption-aws-kms-key-id"] == "k/1")
+            #expect(headers["x-amz-storage-class"] == "STANDARD_IA")
+        }
+        let put = try #require(origin.requests(for: "/edge/p/a").last { $0.method == "PUT" })
+        #expect(
+            put.headers["x-amz-checksum-sha256"] == "A5BYxvLAy0ksUzsKTRTvd8wPeKvMztUofYShogEc+4E=")
+        #expect(
+            put.headers["x-amz-content-sha256"]
+                == SHA256Digest(hashing: [1, 2, 3]).description)
+    }
+
     /// One locked object does not keep the others, nor does it close the site.
     @Test func eachDeletionHasItsResult() async throws {
         let origin = try FaultOrigin()

@@ -101,7 +101,7 @@ import Testing
         #expect(try await second.storage.client.uploads(prefix: record.key).isEmpty)
     }
 
-    /// A body that nobody wants leaves nothing.
+    /// A discarded body leaves nothing.
     @Test(arguments: S3Server.installed)
     func aDiscardedBodyIsRemovedFromTheBucket(_ kind: S3Server.Kind) async throws {
         let bucket = try Bucket(try await S3Server.shared(kind).url("discarded"))

@@ -19,6 +19,8 @@ package final class NginxServer: Sendable {
         package let connection: Int
         /// Time from its first byte to the last byte of the response.
         package let seconds: Double
+        /// Its end in seconds since 1970, to the millisecond.
+        package let ended: Double
     }
 
     /// TLS, with or without HTTP/2.
@@ -78,10 +80,7 @@ package final class NginxServer: Sendable {
         (port, process) = started
     }
 
-    deinit {
-        process.signal(SIGTERM)
-        try? blockUntil(deadlineSeconds: 5, "the end of nginx") { process.ending != nil }
-    }
+    deinit { process.endNow(by: SIGTERM, deadlineSeconds: 5) }
 
     /// `http://127.0.0.1:PORT`, or `https://localhost:PORT` for the certificate, without a trailing
     /// slash.
@@ -101,13 +100,15 @@ package final class NginxServer: Sendable {
         let log = (try? directory.read("access.log")) ?? []
         return String(decoding: log, as: UTF8.self).split(separator: "\n").compactMap { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-            guard fields.count == 8, let status = Int(fields[2]), let bytes = Int64(fields[3]),
-                let connection = Int(fields[6]), let seconds = Double(fields[7])
+            guard fields.count == 9, let status = Int(fields[2]), let bytes = Int64(fields[3]),
+                let connection = Int(fields[6]), let seconds = Double(fields[7]),
+                let ended = Double(fields[8])
             else { return nil }
             return Request(
                 method: String(fields[0]), target: String(fields[1]), status: status,
                 bytesSent: bytes, range: fields[4] == "-" ? nil : String(fields[4]),
-                version: String(fields[5]), connection: connection, seconds: seconds)
+                version: String(fields[5]), connection: connection, seconds: seconds,
+                ended: ended)
         }
     }
 
@@ -144,7 +145,7 @@ package final class NginxServer: Sendable {
                 \(temporary)
                 log_format fields
                     '$request_method\\t$request_uri\\t$status\\t$body_bytes_sent\\t$http_range\\t'
-                    '$server_protocol\\t$connection\\t$request_time';
+                    '$server_protocol\\t$connection\\t$request_time\\t$msec';
                 access_log \(directory)/access.log fields;
                 \(zone ?? "")
                 server {

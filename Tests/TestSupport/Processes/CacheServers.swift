@@ -47,6 +47,9 @@ package final class CacheServers: Sendable {
         try #require(process.ending == nil, "\(process.errors)")
     }
 
+    /// The script ends the servers, unless it is killed.
+    deinit { process.endNow(by: SIGTERM) }
+
     /// Ends the servers.
     package func stop() async throws {
         process.signal(SIGTERM)

@@ -4,7 +4,9 @@ internal import Synchronization
 
 /// A program started by a test; killed with the last reference or with the test process.
 ///
-/// Its output goes to files, so that neither process waits for the other to read.
+/// Its output goes to files, so that neither process waits for the other to read. It leads a process
+/// group, which is killed as soon as the program ends: what a killed script, shell or server has
+/// started does not outlive it. When the test process ends, only the program itself gets a signal.
 package final class ChildProcess: Sendable {
     package enum Ending: Equatable, Sendable {
         case exited(Int32)
@@ -49,10 +51,8 @@ package final class ChildProcess: Sendable {
         pid = try Self.startAndReap(spawn, ended)
     }
 
-    deinit {
-        // The waiting thread reaps it; until then the id cannot belong to another process.
-        if ending == nil { Glibc.kill(pid, SIGKILL) }
-    }
+    // The waiting thread reaps it; until then the id cannot belong to another process.
+    deinit { signal(SIGKILL) }
 
     /// Nil while it runs.
     package var ending: Ending? { ended.ending.withLock { $0 } }
@@ -79,10 +79,16 @@ package final class ChildProcess: Sendable {
         return ending ?? .exited(-1)
     }
 
-    /// Kills it and waits for its end, for callers that cannot await.
-    func killAndWait() {
-        signal(SIGKILL)
-        try? blockUntil(deadlineSeconds: 10, "the end of \(pid)") { ending != nil }
+    /// Ends it with a signal, or kills it after `deadlineSeconds`, waits for its end, and removes its
+    /// output. For callers that cannot await.
+    func endNow(by number: Int32, deadlineSeconds: Double = 10) {
+        for number in [number, SIGKILL] where ending == nil {
+            signal(number)
+            try? blockUntil(deadlineSeconds: deadlineSeconds, "the end of \(pid)") {
+                ending != nil
+            }
+        }
+        directory.remove()
     }
 
     /// Runs a command and returns its standard output; throws if it fails.
@@ -113,6 +119,10 @@ package final class ChildProcess: Sendable {
             started.result.withLock { $0 = result }
             semaphore.signal()
             guard case .success(let pid) = result else { return }
+            // Until it is reaped, no other group can have its number.
+            var information = siginfo_t()
+            while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            Glibc.kill(-pid, SIGKILL)
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}
             let signal = status & 0x7f

@@ -231,9 +231,7 @@ package final class PostgresServer: Sendable {
     private func killNow() {
         guard let child = process.withLock({ $0.take() }) else { return }
         // SIGQUIT lets the server end its own children; they would otherwise outlive it briefly.
-        child.signal(SIGQUIT)
-        try? blockUntil(deadlineSeconds: 5, "the end of PostgreSQL") { child.ending != nil }
-        child.killAndWait()
+        child.endNow(by: SIGQUIT, deadlineSeconds: 5)
     }
 
     private func isReady() async throws -> Bool {

@@ -75,8 +75,7 @@ package final class PrometheusServer: Sendable {
     }
 
     deinit {
-        for process in processes where process.ending == nil { process.signal(SIGTERM) }
-        for process in processes { process.killAndWait() }
+        for process in processes { process.endNow(by: SIGKILL) }
     }
 
     /// Their logs.

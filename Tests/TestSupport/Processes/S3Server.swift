@@ -45,10 +45,7 @@ package final class S3Server: Sendable {
         Task.detached {
             let server = try await S3Server(kind)
             ExitCleanup.add {
-                server.process.signal(SIGTERM)
-                try? blockUntil(deadlineSeconds: 10, "the end of \(kind)") {
-                    server.process.ending != nil
-                }
+                server.process.endNow(by: SIGTERM)
                 server.directory.remove()
             }
             return server

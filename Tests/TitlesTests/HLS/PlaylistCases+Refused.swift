@@ -107,7 +107,7 @@ extension PlaylistCase {
             "no duration", "#EXTM3U\n#EXTINF:long,\na.ts\n#EXT-X-ENDLIST",
             "manifest.malformed: http://h/p.m3u8 line 2: EXTINF has no duration"),
         refused(
-            "a variable that nobody defined", "#EXTM3U\n#EXTINF:6,\n{$a}.ts\n#EXT-X-ENDLIST",
+            "an undefined variable", "#EXTM3U\n#EXTINF:6,\n{$a}.ts\n#EXT-X-ENDLIST",
             "manifest.malformed: http://h/p.m3u8 line 3: the variable a is used before it is defined"
         ),
         refused(

@@ -139,6 +139,65 @@ extension DASHRecordingTests {
         #expect(next.update.entries.map(\.missed) == [missed])
     }
 
+    /// A period is recorded with the tracks that it began with; the next one has all.
+    @Test func aRepresentationThatJoinsIsNamed() throws {
+        func text(_ ids: [String], _ count: Int, next: [String] = []) -> String {
+            func period(_ id: String, _ start: String, _ ids: [String]) -> String {
+                let all = ids.map { "<Representation id=\"\($0)\" height=\"\($0.count)\"/>" }
+                return "<Period id=\"\(id)\" start=\"\(start)\">"
+                    + "<AdaptationSet mimeType=\"video/mp4\">"
+                    + "<SegmentTemplate timescale=\"1\" media=\"\(id)$RepresentationID$-$Time$\">"
+                    + Self.timeline("<S t=\"0\" d=\"2\" r=\"\(count - 1)\"/>")
+                    + "</SegmentTemplate>\(all.joined())</AdaptationSet></Period>"
+            }
+            return Self.mpd(
+                period("p", "PT0S", ids) + (next.isEmpty ? "" : period("q", "PT60S", next)))
+        }
+        var tracks = TrackSelection()
+        tracks.maximumHeight = 2
+        func read(_ text: String, after cursor: RecordingCursor?) throws -> RecordingPass {
+            try Self.read(text, after: cursor, tracks: tracks)
+        }
+        let first = try read(text(["v", "vvv"], 1), after: nil)
+        #expect(first.update.joined == nil && Self.names(first) == ["pv-0"])
+        let joined = try read(
+            text(["v", "vvv", "w", "www"], 2), after: first.update.cursor)
+        #expect(joined.update.joined == ["representation w of period p (1 lines)"])
+        #expect(Self.names(joined) == ["pv-2"])
+        let again = try read(
+            text(["v", "w"], 3, next: ["v", "w", "www"]), after: joined.update.cursor)
+        #expect(again.update.joined == nil)
+        #expect(Set(Self.names(again)).isSuperset(of: ["qv-0", "qw-0"]))
+    }
+
+    /// What a period had from its start has not joined it, wherever it is listed.
+    @Test(arguments: [true, false])
+    func whatCannotBeRecordedHasNotJoined(isFirst: Bool) throws {
+        func text(_ count: Int) -> String {
+            let times = Self.timeline("<S t=\"0\" d=\"2\" r=\"\(count - 1)\"/>")
+            let file =
+                "<Representation id=\"f\"><BaseURL>f.mp4</BaseURL>"
+                + "<SegmentBase indexRange=\"0-9\"/></Representation>"
+            let segments =
+                "<Representation id=\"s\"><SegmentTemplate timescale=\"1\" media=\"q-$Time$\">"
+                + "\(times)</SegmentTemplate></Representation>"
+            return Self.mpd(
+                Self.period(
+                    "timescale=\"1\" media=\"$Time$\"", Self.timeline("<S t=\"0\" d=\"2\"/>"))
+                    + "<Period id=\"q\" start=\"PT2S\"><AdaptationSet mimeType=\"video/mp4\">"
+                    + (isFirst ? file + segments : segments + file) + "</AdaptationSet></Period>")
+        }
+        let first = try Self.read(
+            Self.mpd(
+                Self.period(
+                    "timescale=\"1\" media=\"$Time$\"", Self.timeline("<S t=\"0\" d=\"2\"/>"))))
+        let begun = try Self.read(text(1), after: first.update.cursor)
+        #expect(Self.names(begun) == ["q-0"] && begun.update.joined == nil)
+        let next = try Self.read(text(2), after: begun.update.cursor)
+        #expect(Self.names(next) == ["q-2"])
+        #expect(next.update.joined == nil, "\(next.update.joined ?? [])")
+    }
+
     /// Too many tracks end a recording that has begun, with what is listed.
     @Test func tooManyTracksEndIt() throws {
         func one(_ count: Int) -> String {

@@ -60,15 +60,15 @@ extension DASHRecordingTests {
         let text = Self.clocked(
             "mediaPresentationDuration=\"PT60S\"",
             "<UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:http-iso:2014\" value=\"/time\"/>")
-        let first = try Self.read(text, at: 900, clock: "1970-01-01T00:00:31Z")
+        let first = try Self.read(text, at: 300, clock: "1970-01-01T00:00:31Z")
         #expect(first.update.entries.map(\.sequence) == [1, 2])
-        let lost = try Self.read(text, at: 900, after: first.update.cursor)
+        let lost = try Self.read(text, at: 300, after: first.update.cursor)
         #expect(lost.update.entries.isEmpty && !lost.update.cursor.hasEnded)
-        let wrong = try Self.read(text, at: 900, after: lost.update.cursor, clock: "noon")
+        let wrong = try Self.read(text, at: 300, after: lost.update.cursor, clock: "noon")
         #expect(wrong.update.entries.isEmpty)
         #expect(wrong.update.cursor.mpd?.clockFailures == 2)
         let next = try Self.read(
-            text, at: 900, after: wrong.update.cursor, clock: "1970-01-01T00:00:41Z")
+            text, at: 300, after: wrong.update.cursor, clock: "1970-01-01T00:00:41Z")
         #expect(next.update.entries.map(\.sequence) == [3])
         #expect(next.update.cursor.mpd?.clockFailures == 0)
         var cursor = next.update.cursor
@@ -79,5 +79,118 @@ extension DASHRecordingTests {
         }
         let without = try Self.read(text, at: 52, after: cursor)
         #expect(without.update.entries.map(\.sequence) == [4])
+    }
+
+    private static func timing(_ scheme: String, _ value: String) -> String {
+        "<UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:\(scheme):2014\" value=\"\(value)\"/>"
+    }
+
+    /// A clock that is an hour ahead would make gaps of all segments of that hour.
+    @Test func aWrongClockIsRefused() throws {
+        let text = Self.clocked("", Self.timing("http-iso", "/time"))
+        let pass = try Self.read(text, at: 31, answeredAt: 41, clock: "1970-01-01T01:00:31Z")
+        #expect(pass.update.entries.map(\.sequence) == [1, 2, 3])
+        let warning = try #require(pass.warnings.first.first)
+        #expect(pass.warnings.count == 1 && warning.rule == "dash.clock")
+        #expect(
+            warning.message.hasPrefix(
+                "the clock http://h/time says 1970-01-01T01:00:31Z, "
+                    + "but the MPD was answered at 1970-01-01T00:00:41Z; "), "\(warning)")
+        // Of a later reading too; none of its segments follow, as from a clock that fails.
+        let good = try Self.read(text, at: 31, clock: "1970-01-01T00:00:31Z")
+        #expect(good.warnings.isEmpty && good.update.entries.count == 2)
+        let later = try Self.read(
+            text, at: 61, after: good.update.cursor, clock: "1970-01-01T01:00:31Z")
+        #expect(later.update.entries.isEmpty && later.update.cursor.mpd?.clockFailures == 1)
+        #expect(
+            later.warnings.first.first?.message.contains("this machine has 1970-01-01T00:01:01Z")
+                == true)
+    }
+
+    /// An asset keeps the first warnings of a reading.
+    @Test func aWrongClockIsTheFirstWarning() throws {
+        let text = Self.mpd(
+            Self.period("duration=\" 10\" media=\"$Number$.m4s\"")
+                + Self.timing("direct", "1971-01-01T00:00:31Z"))
+        let pass = try Self.read(text, at: 31)
+        #expect(pass.warnings.first.map(\.rule) == ["dash.clock", "dash.number"])
+    }
+
+    /// The origin, this machine or the MPD: each of them may be the one that is wrong.
+    @Test(
+        arguments: [
+            (5_000, nil, "", false), (5_000, 20, "", true), (20, 5_000, "", true),
+            (5_000, 4_000, "", false), (5_000, 4_000, "publishTime=\"1970-01-01T00:05:00Z\"", true),
+            (5_000, nil, "publishTime=\"1970-01-01T01:00:00Z\"", false), (331, nil, "", true),
+            (332, nil, "", false),
+        ] as [(Double, Double?, String, Bool)])
+    func aClockIsBelievedThatAgreesWithOne(
+        machine: Double, answered: Double?, published: String, isBelieved: Bool
+    ) throws {
+        let text = Self.clocked(published, Self.timing("direct", "1970-01-01T00:00:31Z"))
+        let pass = try Self.read(text, at: machine, answeredAt: answered)
+        #expect(pass.warnings.isEmpty == isBelieved)
+        #expect((pass.update.entries.map(\.sequence) == [1, 2]) == isBelieved)
+    }
+
+    @Test func theNextClockIsUsed() throws {
+        let text = Self.clocked(
+            "",
+            Self.timing("direct", "1971-01-01T00:00:31Z") + Self.timing("http-iso", "/one")
+                + Self.timing("ntp", "h") + Self.timing("http-xsdate", "/two")
+                + Self.timing("http-iso", "/three"))
+        let pass = try Self.read(
+            text, at: 31,
+            clocks: [
+                "http://h/one": "1970-01-01T09:00:00Z", "http://h/two": "1970-01-01T00:00:52Z",
+                "http://h/three": "1970-01-01T00:00:22Z",
+            ])
+        #expect(pass.update.entries.map(\.sequence) == [1, 2, 3, 4])
+        #expect(pass.warnings.count == 2, "\(pass.warnings)")
+        let without = try Self.read(text, at: 31)
+        #expect(without.update.entries.map(\.sequence) == [1, 2])
+        #expect(without.update.cursor.mpd?.clockFailures == nil)
+    }
+
+    /// The preferred one is asked alone; one that does not answer is waited for together with the
+    /// others. A clock in the MPD that is believed ends the search.
+    @Test func theOtherClocksAreAskedAtOnce() throws {
+        let text = Self.clocked(
+            "",
+            Self.timing("direct", "1971-01-01T00:00:31Z") + Self.timing("http-iso", "/one")
+                + Self.timing("http-iso", "/two") + Self.timing("http-xsdate", "/three")
+                + Self.timing("direct", "1970-01-01T00:00:31Z") + Self.timing("http-iso", "/four"))
+        var options = TitleOptions()
+        options.records = true
+        func rounds(_ times: [String: String]) throws -> ([[String]], RecordingPass?) {
+            var resolver = try TitleResolver(
+                url: Self.url, kind: .dash, options: options, snapshotSeconds: 31)
+            let first = try #require(resolver.next().first)
+            try resolver.receive(
+                first, finalURL: first.url, body: Array(text.utf8), sha256: "")
+            var rounds: [[String]] = []
+            while !resolver.isComplete {
+                let requests = resolver.next()
+                rounds.append(requests.map { String($0.url.dropFirst("http://h/".count)) })
+                for request in requests.reversed() {
+                    resolver.receiveOptional(request, times[request.url].map { Array($0.utf8) })
+                    if resolver.isComplete { break }
+                    if request != requests.first { #expect(resolver.next().isEmpty) }
+                }
+            }
+            return (rounds, try resolver.recordingPass(after: nil))
+        }
+        let (one, _) = try rounds(["http://h/one": "1970-01-01T00:00:31Z"])
+        #expect(one == [["one"]])
+        let all = [["one"], ["two", "three"]]
+        let (two, pass) = try rounds([
+            "http://h/two": "1970-01-01T00:00:52Z", "http://h/three": "1970-01-01T00:00:22Z",
+        ])
+        #expect(two == all)
+        #expect(pass?.update.entries.map(\.sequence) == [1, 2, 3, 4])
+        let (none, direct) = try rounds([:])
+        #expect(none == all)
+        #expect(direct?.update.entries.map(\.sequence) == [1, 2])
+        #expect(direct?.warnings.count == 1)
     }
 }

@@ -12,8 +12,9 @@ import WebURL
     ///
     /// - Parameter clock: the answer of its clock; nil if it cannot be read.
     static func read(
-        _ text: String, at seconds: Double = 1_000, after cursor: RecordingCursor? = nil,
-        from finalURL: String? = nil, clock: String? = nil, tracks: TrackSelection? = nil
+        _ text: String, at seconds: Double = 1_000, answeredAt answered: Double? = nil,
+        after cursor: RecordingCursor? = nil, from finalURL: String? = nil, clock: String? = nil,
+        clocks: [String: String] = [:], tracks: TrackSelection? = nil
     ) throws -> RecordingPass {
         var options = TitleOptions()
         options.records = true
@@ -22,12 +23,13 @@ import WebURL
             url: url, kind: .dash, options: options, following: cursor, snapshotSeconds: seconds)
         while !resolver.isComplete {
             for request in resolver.next() {
-                if request.isClock {
-                    resolver.receiveClock(clock.map { Array($0.utf8) })
+                if request.isOptional {
+                    let time = clocks[request.url] ?? clock
+                    resolver.receiveOptional(request, time.map { Array($0.utf8) })
                 } else {
                     try resolver.receive(
                         request, finalURL: finalURL ?? request.url, body: Array(text.utf8),
-                        sha256: "")
+                        sha256: "", answeredSeconds: answered)
                 }
             }
         }
@@ -134,9 +136,10 @@ import WebURL
                     + "<UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:\(scheme):2014\" value=\"\(value)\"/>"
             )
         }
-        let direct = try Self.read(text("direct", "1970-01-01T00:00:31Z"))
+        let direct = try Self.read(text("direct", "1970-01-01T00:00:31Z"), at: 200)
         #expect(direct.update.entries.map(\.sequence) == [1, 2])
-        let asked = try Self.read(text("http-iso", "/time"), clock: "1970-01-01T00:00:41Z\n")
+        let asked = try Self.read(
+            text("http-iso", "/time"), at: 200, clock: "1970-01-01T00:00:41Z\n")
         #expect(asked.update.entries.map(\.sequence) == [1, 2, 3])
         let unread = try Self.read(text("http-iso", "/time"), at: 25)
         #expect(unread.update.entries.map(\.sequence) == [1])

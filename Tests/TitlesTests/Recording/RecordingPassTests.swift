@@ -151,6 +151,71 @@ import WebURL
         return resolver
     }
 
+    private static let audio = "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",LANGUAGE=\"en\",NAME="
+
+    private static func offering(_ tags: String, session: Int = 1) -> String {
+        "#EXTM3U\n\(audio)\"One\",URI=\"a.m3u8?s=\(session)\"\n\(tags)"
+            + "#EXT-X-STREAM-INF:BANDWIDTH=\(session),AUDIO=\"a\"\nv.m3u8?s=\(session)\n"
+    }
+
+    /// Reads the playlists of a title; its manifest too if it is due.
+    private static func look(
+        _ manifest: String?, after cursor: RecordingCursor?, isDue: Bool = true
+    ) throws -> RecordingPass {
+        var cursor = cursor
+        if isDue { cursor?.unreadSeconds = RecordingCursor.maxUnreadSeconds }
+        var options = TitleOptions()
+        options.records = true
+        options.tracks.maximumHeight = 1_080
+        var resolver = try TitleResolver(
+            url: url, kind: .hls, options: options, following: cursor)
+        while !resolver.isComplete {
+            for request in resolver.next() {
+                #expect(request.isOptional == (cursor != nil && request.url == url))
+                let text = request.url == url ? manifest : list(1, ["a.ts"])
+                if let text {
+                    try resolver.receive(
+                        request, finalURL: request.url, body: Array(text.utf8), sha256: "")
+                } else {
+                    resolver.receiveOptional(request, nil)
+                }
+            }
+        }
+        return try #require(try resolver.recordingPass(after: cursor))
+    }
+
+    /// It is named once, and not recorded: the stored title would lack its beginning.
+    @Test func aRenditionThatJoinsIsNamed() throws {
+        let first = try Self.look(Self.offering(""), after: nil)
+        #expect(first.update.joined == nil && first.update.cursor.playlists.count == 2)
+        // Between its readings.
+        let early = try Self.look(
+            "never read", after: first.update.cursor, isDue: false)
+        #expect(early.update.cursor.unreadSeconds == 6)
+        // Another session, with bit rates measured anew.
+        let same = try Self.look(
+            Self.offering("", session: 2), after: early.update.cursor)
+        #expect(same.update.joined == nil && same.update.cursor.unreadSeconds == 2)
+        let more =
+            "\(Self.audio)\"Two\",URI=\"b.m3u8\"\n\(Self.audio)\"In band\"\n"
+            + "#EXT-X-STREAM-INF:BANDWIDTH=9,RESOLUTION=1920x1080,AUDIO=\"a\"\nhd.m3u8\n"
+            + "#EXT-X-STREAM-INF:BANDWIDTH=99,RESOLUTION=3840x2160,AUDIO=\"a\"\nuhd.m3u8\n"
+            + "#EXT-X-STREAM-INF:BANDWIDTH=8,AUDIO=\"a\"\nagain.m3u8\n"
+        let joined = try Self.look(Self.offering(more), after: same.update.cursor)
+        let names = joined.update.joined ?? []
+        #expect(names.count == 3, "\(names)")
+        #expect(names.contains { $0.hasPrefix("audio rendition Two (en") }, "\(names)")
+        #expect(names.contains { $0.hasPrefix("variant (1080 lines") }, "\(names)")
+        #expect(joined.update.cursor.playlists.count == 2)
+        let again = try Self.look(Self.offering(more), after: joined.update.cursor)
+        #expect(again.update.joined == nil)
+        // What cannot be read is no reason to stop.
+        for manifest in [nil, "<html>", Self.list(1, ["a.ts"])] {
+            let unread = try Self.look(manifest, after: again.update.cursor)
+            #expect(unread.update.joined == nil && unread.update.cursor.unreadSeconds == 2)
+        }
+    }
+
     private static let frames =
         list(1, []) + "#EXT-X-I-FRAMES-ONLY\n#EXTINF:4,\n#EXT-X-BYTERANGE:100@0\na.ts\n"
 
@@ -182,9 +247,75 @@ import WebURL
         #expect(failure?.message.contains("i.m3u8") == true)
     }
 
-    @Test func byteRangesAreRefused() {
-        let text = Self.list(1, []) + "#EXTINF:4,\n#EXT-X-BYTERANGE:100@0\nall.ts\n"
-        #expect(throws: Failure.self) { try Self.read(text) }
+    /// The file grows, and its window slides: each range is a file, which the playlist names.
+    @Test func byteRangesAreFilesOfTheirOwn() throws {
+        func range(_ text: String, _ name: String = "all.mp4") -> String {
+            "#EXTINF:4,\n#EXT-X-BYTERANGE:\(text)\n\(name)\n"
+        }
+        let map = "#EXT-X-MAP:BYTERANGE=\"800@0\",URI=\"all.mp4\"\n"
+        let first = try Self.read(Self.list(1, [], map) + range("100@800") + range("50"))
+        let entries = first.update.entries
+        #expect(entries.map(\.tags) == ["#EXTINF:4,\n", "#EXTINF:4,\n"])
+        #expect(entries.map(\.uri) == ["all~b800-899.mp4", "all~b900-949.mp4"])
+        #expect(
+            entries.map(\.setup) == ["#EXT-X-MAP:URI=\"all~b0-799.mp4\"\n", nil])
+        #expect(first.objects.map(\.objectOffset) == [0, 800, 900])
+        #expect(first.objects.map(\.bytes) == [800, 100, 50])
+        #expect(first.objects.map(\.role) == [.`init`, .media, .media])
+        #expect(Set(first.objects.map(\.url)) == ["https://live.example/t/all.mp4"])
+        #expect(Set(first.objects.map(\.key)).count == 3)
+        let next = try Self.read(
+            Self.list(2, [], map) + range("50@900") + range("70") + range("9@0", "b.mp4")
+                + "#EXTINF:4,\nwhole.mp4\n",
+            after: first.update.cursor)
+        #expect(
+            next.update.entries.map(\.uri)
+                == ["all~b950-1019.mp4", "b~b0-8.mp4", "whole.mp4"])
+        #expect(next.update.entries[0].setup == nil)
+        #expect(next.objects.map(\.objectOffset) == [0, 950, 0, nil])
+    }
+
+    /// Names with marks are those of the stored files, whatever variables a later reading defines.
+    @Test func variablesAreReplacedInNames() throws {
+        func define(_ values: [(name: String, value: String)]) -> String {
+            values.map { "#EXT-X-DEFINE:NAME=\"\($0.name)\",VALUE=\"\($0.value)\"\n" }.joined()
+        }
+        let setup = "#EXT-X-KEY:METHOD=AES-128,URI=\"{$k}\"\n#EXT-X-MAP:URI=\"{$i}\"\n"
+        func text(_ first: Int, _ file: String, _ offset: Int) -> String {
+            Self.list(
+                first, [],
+                define([("f", file), ("i", "i.mp4"), ("k", "/keys/k"), ("huge", long)]) + setup)
+                + "#EXTINF:4,\n#EXT-X-BYTERANGE:100@\(offset)\n{$f}\n"
+                + "#EXT-X-DISCONTINUITY\n\(setup)#EXTINF:4,\nv/{$i}\n"
+                + "#EXTINF:4,\n#EXT-X-GAP\n{$f}\n"
+                + "#EXTINF:4,\n#EXT-X-GAP\n\(String(repeating: "{$huge}", count: 100))\n"
+        }
+        let long = String(repeating: "x", count: WireLimits.urlBytes)
+        let first = try Self.read(text(1, "all.ts", 0))
+        #expect(
+            first.update.entries.map { $0.uri.prefix(20) }
+                == ["all~b0-99.ts", "v/i.mp4", "all.ts", "{$huge}{$huge}{$huge"])
+        #expect(
+            first.update.entries.map(\.setup) == [
+                "#EXT-X-KEY:METHOD=AES-128,URI=\"../keys/k\"\n#EXT-X-MAP:URI=\"i.mp4\"\n",
+                "#EXT-X-KEY:METHOD=AES-128,URI=\"../keys/k\"\n#EXT-X-MAP:URI=\"i~d1.mp4\"\n",
+                nil, nil,
+            ])
+        #expect(
+            first.objects.map { $0.key.dropFirst("live.example/".count) } == [
+                "keys/k", "t/i.mp4", "t/all~b0-99.ts", "t/i~d1.mp4", "t/v/i.mp4",
+            ])
+        let next = try Self.read(text(5, "b/all.ts", 100), after: first.update.cursor)
+        #expect(next.update.entries.first?.uri == "b/all~b100-199.ts")
+    }
+
+    /// Bytes at a guess would be stored for good.
+    @Test(arguments: ["100", "many", "100@"])
+    func aByteRangeWithoutAPlaceIsRefused(range: String) {
+        let text = Self.list(1, []) + "#EXTINF:4,\n#EXT-X-BYTERANGE:\(range)\nall.ts\n"
+        let failure = #expect(throws: Failure.self) { try Self.read(text) }
+        #expect(failure?.code == .manifestMalformed)
+        #expect(failure?.message.contains("length@offset") == true)
     }
 
     @Test(arguments: [

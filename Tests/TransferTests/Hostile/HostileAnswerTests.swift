@@ -137,7 +137,7 @@ struct HostileAnswerTests {
             let lengthy = bomb.with("Content-Length", "\(bytes)")
             #expect(try await code(lengthy) == "origin.encoding")
         }
-        // Nobody unpacks an error page further than it is read.
+        // An error page is not unpacked further than it is read.
         var page = bomb
         page.status = 503
         #expect(try await code(page) == "origin.http.503")

@@ -46,7 +46,7 @@ struct OriginSchedulerTests {
         _ = scheduler.submit(transfers(a, 1..<12), now: 1)
         let started = Set(take(8, on: 0) + take(8, on: 1))
         #expect(Set(scheduler.unbegun(now: 1).map(\.id)) == Set(1..<12).subtracting(started))
-        #expect(scheduler.spareCount(now: 1) == 0)
+        #expect(scheduler.spareCount(now: 1) == 0 && scheduler.freeSlotCount == 0)
         // Bytes per second keep none from starting elsewhere.
         limit(OriginAllowance(bytesPerSecond: 1_000))
         #expect(Set(scheduler.unbegun(now: 1).map(\.id)) == Set(1..<12).subtracting(started))
@@ -64,7 +64,7 @@ struct OriginSchedulerTests {
         _ = wide.submit(transfers(a, 1..<4), now: 1)
         #expect(wide.spareCount(now: 1) == 5)
         _ = wide.take(32, on: 0, now: 1)
-        #expect(wide.spareCount(now: 1) == 5)
+        #expect(wide.spareCount(now: 1) == 5 && wide.freeSlotCount == 29)
         _ = wide.submit(transfers("http://b.test", 4..<6), now: 1)
         #expect(wide.spareCount(now: 1) == 11)
         _ = wide.cool([(origin: a, seconds: 60)], now: 1)

@@ -137,7 +137,7 @@ struct SlowOriginTests {
 
     // MARK: What is slow
 
-    /// There is nobody to keep slots for: as many as there are connections run at any time.
+    /// No other origin needs slots: as many as there are connections run at any time.
     @Test(arguments: [3.0, 0.5])
     func anOriginAloneUsesAllConnections(seconds: Double) {
         let simulation = SlowSimulation(connections: 4)

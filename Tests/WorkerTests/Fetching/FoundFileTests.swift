@@ -65,7 +65,7 @@ import Testing
                 }
                 #expect((ended[path]?.adoptedBytes == 5_000) == ["/same", "/older"].contains(path))
             }
-            // It is recorded like all else: another start compares the digests, and asks nobody.
+            // It is recorded like all else: another start compares the digests, and sends no request.
             let before = cluster.origin.requests.count
             _ = try await cluster.run(assets)
             #expect(cluster.origin.requests.count == before)

@@ -381,8 +381,12 @@ struct MirrorTests {
             ])
         var other = MirrorPlan(urls, main: urls[0])
         _ = other.advance(after: ending("origin.http.404", "http://a"))
+        // Reports count what mirrors have saved, whatever the failure was.
         #expect(
-            other.served(by: "http://b") { _ in false } == [OriginOutcome(origin: "http://b")])
+            other.served(by: "http://b") { _ in false } == [
+                OriginOutcome(origin: "http://b"),
+                OriginOutcome(origin: "http://a", code: "origin.http.404"),
+            ])
 
         let alone = MirrorPlan([urls[0]], main: urls[0])
         #expect(alone.outcomes(ending("origin.http.503", "http://a", 7)) == nil)

@@ -69,6 +69,44 @@ import Testing
         }
     }
 
+    /// A pause stops the transfer and keeps what has arrived.
+    @Test func aPausedFileContinuesAtItsByte() async throws {
+        try await C.with { cluster in
+            let gate = Gate()
+            defer { gate.open() }
+            cluster.origin.route(Self.path) { request in
+                let answer = request.serve(Self.body, etag: "\"v1\"")
+                return request.number == 1 ? answer.held(after: Self.cut, at: gate) : answer
+            }
+            let catalog = try await cluster.submit([try cluster.file(Self.path)])
+            func select(_ action: SelectionAction.Action) async throws -> Int {
+                try await cluster.client.apply(
+                    SelectionAction(action, catalog: CatalogReference(catalog))
+                ).assets
+            }
+            try await gate.waitUntilReached()
+            let worker = try #require(cluster.runningWorkers.first)
+            try await waitUntil(deadlineSeconds: 60, "the bytes before the gate") {
+                worker.service.core.held.progress().byAsset.values.contains {
+                    $0.receivedBytes >= Self.cut
+                }
+            }
+            #expect(try await select(.pause) == 1)
+            try await waitUntil(deadlineSeconds: 60, "the end of what is held") {
+                try await cluster.client.clusterStatus().queues.first?.leased == 0
+            }
+            #expect(cluster.stored(Self.path) == nil)
+            #expect(cluster.origin.count(Self.path) == 1)
+            #expect(try await select(.resume) == 1)
+            let ended = try await cluster.end(of: catalog)
+            #expect(ended[Self.path]?.state == .completed)
+            #expect(cluster.stored(Self.path) == Self.body)
+            let ranges = cluster.origin.requests.map { $0.headers["range"] }
+            #expect(ranges == [nil, "bytes=\(Self.cut)-"])
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
     @Test func aPartOfALargeFileIsResumed() async throws {
         try await C.with(partBytes: 2 << 20) { cluster in
             let isCut = Mutex(false)

@@ -47,9 +47,51 @@ import Testing
         let pace = LeasePace(now: start)
         pace.ended(200, now: start + .milliseconds(100))
         #expect(pace.reserve(now: start + .milliseconds(350)) == 600)
-        #expect(pace.reserve(now: start + .milliseconds(1_100)) == 0)
-        pace.ended(3, now: start + .milliseconds(120))
-        #expect(pace.reserve(now: start + .milliseconds(1_100)) == 1)
+        #expect(pace.reserve(now: start + .milliseconds(410)) == 0)
+        // More than a second without an end: those that come now take longer.
+        pace.ended(1, now: start + .milliseconds(1_101))
+        #expect(pace.reserve(now: start + .milliseconds(1_101)) == 0)
+    }
+
+    /// A job of the reserve would wait for a whole round, while another worker may be idle.
+    @Test(arguments: [(8, 2_050, 20), (16, 2_000, 10), (64, 3_000, 5), (8, 1_300, 20)])
+    func jobsThatEndInRoundsLeaveNoReserve(
+        connections: Int, roundMilliseconds: Int, apartMilliseconds: Int
+    ) {
+        let pace = LeasePace(now: start)
+        let full = level(connections, refill: connections - 1)
+        for round in 1...6 {
+            for place in 0..<connections {
+                let now =
+                    start + .milliseconds(roundMilliseconds * round + apartMilliseconds * place)
+                pace.ended(1, now: now)
+                #expect(pace.level(connections: connections, most: 1_000, now: now) == full)
+            }
+        }
+    }
+
+    /// Short rounds end soon; without a reserve, each would begin with a request.
+    @Test func shortRoundsKeepAReserve() {
+        let pace = LeasePace(now: start)
+        _ = pace.level(connections: 8, most: 1_000, now: start)
+        for round in 1...6 {
+            for place in 0..<8 {
+                pace.ended(1, now: start + .milliseconds(500 * round + place))
+            }
+        }
+        let end = start + .milliseconds(3_007)
+        #expect((4...5).contains(pace.reserve(now: end)))
+        #expect(pace.reserve(now: end + .milliseconds(301)) == 0)
+    }
+
+    @Test func jobsThatEndOneByOneKeepAReserve() {
+        let pace = LeasePace(now: start)
+        _ = pace.level(connections: 8, most: 1_000, now: start)
+        for place in 1...48 {
+            let now = start + .milliseconds(250 * place)
+            pace.ended(1, now: now)
+            if place > 8 { #expect(pace.reserve(now: now) == 1) }
+        }
     }
 
     @Test(arguments: [(4, 0, 5), (4, 0, 20), (4, 2, 8), (32, 9, 20)])
@@ -66,9 +108,50 @@ import Testing
     @Test func returnedJobsAreLeftToOthersForAWhile() {
         let pace = LeasePace(now: start)
         #expect(pace.bound(now: start) == nil)
-        pace.bound(to: 3, until: start + .seconds(2))
+        pace.bound(to: 3, for: .seconds(2), now: start)
         #expect(pace.bound(now: start + .seconds(1)) == 3)
         #expect(pace.bound(now: start + .seconds(2)) == nil)
+    }
+
+    /// An origin that sends 1,000 files a second stalls for a moment. Until the bound ends, each
+    /// end would be followed by a request for one job.
+    @Test func theBoundEndsWhenMoreJobsHaveEndedThanThereAreConnections() {
+        let pace = LeasePace(now: start)
+        _ = pace.level(connections: 64, most: 1_000, now: start)
+        // Those that ended before do not count.
+        pace.ended(60, now: start + .milliseconds(10))
+        let stalled = start + .milliseconds(360)
+        pace.bound(to: 363, for: .seconds(2), now: stalled)
+        for place in 1...64 {
+            let now = stalled + .milliseconds(place)
+            pace.ended(1, now: now)
+            #expect(pace.bound(now: now) == 363)
+        }
+        pace.ended(1, now: stalled + .milliseconds(65))
+        #expect(pace.bound(now: stalled + .milliseconds(65)) == nil)
+        #expect(pace.reserve(now: stalled + .milliseconds(65)) >= 250)
+    }
+
+    /// Eight connections with files of two seconds: no round has more ends than connections.
+    @Test func theBoundHoldsWhileJobsEndInRounds() {
+        let pace = LeasePace(now: start)
+        _ = pace.level(connections: 8, most: 1_000, now: start)
+        pace.bound(to: 8, for: .seconds(5), now: start + .milliseconds(300))
+        for round in 1...2 {
+            for place in 0..<8 {
+                let now = start + .milliseconds(2_050 * round + 20 * place)
+                pace.ended(1, now: now)
+                #expect(pace.bound(now: now) == 8)
+            }
+        }
+    }
+
+    @Test func aSecondWithoutAnEndIsAPause() {
+        let pace = LeasePace(now: start)
+        #expect(!pace.isPaused(now: start + .milliseconds(1_000)))
+        #expect(pace.isPaused(now: start + .milliseconds(1_001)))
+        pace.ended(1, now: start + .milliseconds(1_500))
+        #expect(!pace.isPaused(now: start + .milliseconds(1_850)))
     }
 
     @Test func aWaitEndsAtItsDeadlineAndAtAJobsEnd() async {

@@ -55,9 +55,9 @@ import Transfer
             let source = worker.leasing.heartbeats.source
             let idle = source.state()
             #expect(!source.hasUnreported(idle, since: nil))
-            #expect(source.patience(idle) == .seconds(WireLimits.idleHeartbeatSeconds))
+            #expect(source.patience(idle, since: nil) == .seconds(WireLimits.idleHeartbeatSeconds))
             worker.core.held.add("l", Self.jobs(1), at: SiteID(1), seconds: 30, askedAt: .now)
-            #expect(source.patience(source.state()) == .seconds(1))
+            #expect(source.patience(source.state(), since: idle) == .seconds(1))
             worker.sites.failures.refuse(SiteID(1), Failure("storage.outsideRoots", ""))
             let refused = source.state()
             #expect(source.hasUnreported(refused, since: idle))
@@ -65,6 +65,93 @@ import Transfer
             let heartbeat = source.heartbeat(refused)
             #expect(heartbeat.leases == ["l"] && heartbeat.refusedSites == [SiteID(1)])
             #expect(heartbeat.queues == nil && heartbeat.roots?.count == 1)
+        }
+    }
+
+    /// A rate of 2,000 jobs a second, which is of earlier jobs once nothing has come for a while.
+    @Test func aRequestForAReserveDoesNotWaitLong() async throws {
+        try await Self.with { worker in
+            let loop = worker.leasing.loop
+            func request() async throws -> LeaseRequest {
+                loop.request(
+                    for: try #require(await loop.demand.next()), as: "l", outsideRoots: nil)
+            }
+            let first = try await request()
+            #expect(first.maxJobs == 4 && first.waitMilliseconds == WireLimits.waitMilliseconds)
+            let end = HeldWork.Instant.now + .seconds(60)
+            worker.core.pace.ended(200, now: end)
+            worker.core.pace.ended(200, now: end + .milliseconds(100))
+            let ahead = try await request()
+            #expect(ahead.maxJobs == 604 && ahead.waitMilliseconds == 300)
+        }
+    }
+
+    /// Three connections without a job, and a hundred jobs that an origin's limits hold back.
+    @Test func aRequestForAReserveWaitsLongerWhileJobsAreHeldBack() {
+        func wait(_ wanted: Int, heldBack: Int) -> Int? {
+            LeaseDemand.waitMilliseconds(wanted: wanted, withoutJob: 3, heldBack: heldBack)
+        }
+        #expect(wait(3, heldBack: 0) == nil && wait(3, heldBack: 100) == nil)
+        #expect(wait(4, heldBack: 0) == 300)
+        #expect(wait(4, heldBack: 100) == 5_000)
+    }
+
+    @Test func aWorkerWithEnoughJobsHasNoIdleConnections() async throws {
+        try await Self.with { worker in
+            let loop = worker.leasing.loop
+            let start = HeldWork.Instant.now
+            loop.surplus.asks(now: start)
+            #expect(loop.surplus.idleConnections(now: start + .seconds(1)) == 4)
+            worker.core.held.add("l", Self.jobs(5), at: SiteID(1), seconds: 30, askedAt: .now)
+            #expect(await loop.demand.next() == nil)
+            #expect(loop.surplus.idleConnections(now: start + .seconds(1)) == 0)
+        }
+    }
+
+    /// It takes part in a load test, or drains.
+    @Test func aWorkerWithoutJobsReportsAtOnceThatItAsksForNoneAnyMore() async throws {
+        try await Self.with { worker in
+            let source = worker.leasing.heartbeats.source
+            var idle = source.state()
+            idle.idleConnections = 4
+            let state = source.state()
+            #expect(state.idleConnections == 0)
+            #expect(source.hasUnreported(state, since: idle))
+            #expect(!source.hasUnreported(state, since: state))
+        }
+    }
+
+    @Test func aWaitForJobsGoesOnOverSeveralRequests() async throws {
+        try await Self.with { worker in
+            let surplus = worker.leasing.loop.surplus
+            let start = HeldWork.Instant.now
+            func at(_ milliseconds: Int) -> HeldWork.Instant {
+                start + .milliseconds(milliseconds)
+            }
+            #expect(surplus.timeToIdle(now: start) == nil)
+            surplus.asks(now: start)
+            #expect(surplus.timeToIdle(now: at(50)) == .milliseconds(150))
+            surplus.asks(now: at(150))
+            #expect(surplus.idleConnections(now: at(199)) == 0)
+            #expect(surplus.timeToIdle(now: at(200)) == nil)
+            #expect(surplus.idleConnections(now: at(200)) == 4)
+            surplus.stopsAsking()
+            #expect(surplus.idleConnections(now: at(300)) == 0)
+            surplus.asks(now: at(300))
+            #expect(surplus.idleConnections(now: at(499)) == 0)
+        }
+    }
+
+    @Test func newSurplusIsReportedSoonerThanOldOne() async throws {
+        try await Self.with { worker in
+            let source = worker.leasing.heartbeats.source
+            worker.core.held.add("l", Self.jobs(1), at: SiteID(1), seconds: 30, askedAt: .now)
+            let before = source.state()
+            var state = before
+            state.surplusJobs = 1
+            #expect(source.patience(state, since: before) == .milliseconds(200))
+            #expect(source.patience(state, since: nil) == .milliseconds(200))
+            #expect(source.patience(state, since: state) == .milliseconds(500))
         }
     }
 

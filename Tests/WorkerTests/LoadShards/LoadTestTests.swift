@@ -144,6 +144,42 @@ import Testing
         }
     }
 
+    /// Shard 0 gets a part that is not its own, shard 1 misses its last one.
+    @Test func aWorkerWithOtherPartsThanItsOwnSendsNoLoad() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            let shards = [ScriptedShard(), ScriptedShard()]
+            for shard in shards { try cluster.startWorker(loadShards: shard) }
+            var test = LoadTestSubmission.script(workers: 2)
+            test.parts = 4
+            _ = try await cluster.client.create(test)
+            // As many as it waits for.
+            try await cluster.execute(
+                "INSERT INTO load_part SELECT id, n, 'row' FROM load_test, "
+                    + "unnest(ARRAY[0, 1, 2, 4]) AS n")
+            let news = try await cluster.follow(test.id)
+            #expect(news.test.shards.map(\.state) == [.failed, .failed])
+            for shard in news.test.shards {
+                #expect(shard.failure?.code == .clusterProtocol)
+                #expect(shard.failure?.message.contains("other parts") == true)
+            }
+            #expect(shards.allSatisfy { $0.start == nil })
+        }
+    }
+
+    @Test func aWorkerWithoutAllURLsEndsTheTestBeforeAnyLoad() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            var test = LoadTestSubmission.script(workers: 1)
+            test.urls = ["http://h/a", "http://h/b"]
+            _ = try await cluster.client.create(test)
+            try await cluster.execute("DELETE FROM load_url_block WHERE number = 1")
+            let shard = ScriptedShard()
+            try cluster.startWorker(loadShards: shard)
+            let news = try await cluster.follow(test.id)
+            #expect(news.test.failure?.code == .clusterProtocol && news.test.started == nil)
+            #expect(shard.scenario == nil && shard.start == nil)
+        }
+    }
+
     /// What a shard measured is stored for a day, and served: the secrets of its URLs are not.
     @Test func whatIsStoredOfAShardHasNoSecrets() async throws {
         try await Cluster.with(workers: 0) { cluster in

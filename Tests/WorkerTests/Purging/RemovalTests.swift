@@ -95,6 +95,39 @@ import Testing
         }
     }
 
+    /// Nobody asks for it; another catalog keeps what it shares.
+    @Test func whatHasExpiredIsGoneByItselfWithinAMinute() async throws {
+        try await C.with(workers: 2) { cluster in
+            _ = EndToEndTests.serveTitle(cluster.origin, at: "/title")
+            for path in ["/files/a", "/files/b", "/files/c"] {
+                cluster.origin.serve(path, sampleBytes(1_000))
+            }
+            let other = try await cluster.submit([cluster.file("/files/b")], catalog: "other")
+            _ = try await cluster.end(of: other)
+            let end = Date().timeIntervalSince1970 + 5
+            var assets = [
+                try cluster.title("/title/main.m3u8"), try cluster.file("/files/a"),
+                try cluster.file("/files/b"), try cluster.file("/files/c"),
+            ]
+            (assets[0].expiresAt, assets[2].expiresAt) = (end, end)
+            assets[1].keepSeconds = 5
+            let catalog = try await cluster.submit(assets)
+            let ending = Set(assets[0..<3].map(\.name))
+            try await waitUntil(deadlineSeconds: 65, "the end of the rights") {
+                let expired = try await cluster.client.assets(of: catalog, state: .expired)
+                return Set(expired.assets.map(\.name)) == ending
+            }
+            #expect(Date().timeIntervalSince1970 - end < 60)
+            _ = try await cluster.end(of: catalog)
+            #expect(
+                try files(cluster) == ["/files/SHA256SUMS", "/files/b", "/files/c"])
+            #expect(try await cluster.checkSums("/files") == 2)
+            let events = try await cluster.execute(
+                "SELECT sum(coalesce(assets, 1)) FROM dray.event WHERE kind = 'asset.expired'")
+            #expect(events.contains("3"), "\(events)")
+        }
+    }
+
     /// Two catalogs want the same files again and again, while one of them is removed: what is done
     /// is stored, whatever the order.
     @Test func whatIsWantedWhileItIsDeletedIsStoredInTheEnd() async throws {

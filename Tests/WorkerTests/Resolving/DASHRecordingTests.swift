@@ -75,6 +75,30 @@ struct DASHRecordingTests {
         }
     }
 
+    @Test("a representation that joins is named, and not recorded")
+    func joined() async throws {
+        try await Cluster.with { cluster in
+            var mpd = LiveMPD()
+            mpd.representations = ["v", "a"]
+            mpd.serve("/t/live.mpd", at: cluster.origin)
+            var alone = mpd
+            alone.representations = ["v"]
+            let (before, after) = (alone, mpd)
+            cluster.origin.route("/t/live.mpd") { request in
+                .init(text: (request.number < 3 ? before : after).text(request.number))
+            }
+            let asset = try await RecordingTests.record("/t/live.mpd", cluster)
+            #expect(asset.state == .completed, "\(asset)")
+            #expect(asset.recording?.segments == 8 && asset.recording?.gaps == 0, "\(asset)")
+            let name = "representation a of period p (1 kbit/s)"
+            #expect(asset.recording?.unrecorded == [name])
+            #expect(
+                try await RecordingTests.messages(cluster, "asset.unrecorded")
+                    == ["It has joined the title, and is not recorded: \(name)."])
+            #expect(!Self.text("/t/live.mpd", cluster).contains("id=\"a\""))
+        }
+    }
+
     /// The second period has the names of the first one, for other files.
     @Test("a period that begins later has files of its own")
     func periods() async throws {

@@ -128,6 +128,49 @@ struct RecordingTests {
         }
     }
 
+    @Test("byte ranges of a file that grows are files of their own")
+    func byteRanges() async throws {
+        try await Cluster.with { cluster in
+            let shown = PublishedCount(0)
+            var playlist = LivePlaylist()
+            playlist.header = "#EXT-X-VERSION:4\n"
+            playlist.beginning = { _ in "#EXT-X-MAP:URI=\"all.mp4\",BYTERANGE=\"4@0\"\n" }
+            // Segment 100 has bytes 4 to 14 of the file.
+            playlist.lines = { number in
+                let name = number == 105 ? "other.mp4" : "all.mp4"
+                return "#EXTINF:1.0,\n#EXT-X-BYTERANGE:11@\(4 + (number - 100) * 11)\n\(name)\n"
+            }
+            playlist.serve("/t/live.m3u8", at: cluster.origin, segments: false)
+            let served = playlist
+            cluster.origin.route("/t/live.m3u8") { request in
+                shown.value = min(served.published(request.number), served.count)
+                return .init(text: served.text(request.number))
+            }
+            cluster.origin.route("/t/all.mp4") { request in
+                let text = (0..<shown.value).map { "segment \(100 + $0)" }.joined()
+                return request.serve(Array("init\(text)".utf8), etag: "\"v\(shown.value)\"")
+            }
+            // It serves no ranges.
+            cluster.origin.route("/t/other.mp4", .init(text: "the whole file"))
+            let asset = try await Self.record("/t/live.m3u8", cluster)
+            #expect(asset.state == .completed, "\(asset)")
+            #expect(asset.recording?.segments == 8 && asset.recording?.gaps == 1, "\(asset)")
+            let text = Self.text("/t/live.m3u8", cluster)
+            #expect(!text.contains("BYTERANGE"), "\(text)")
+            #expect(text.contains("#EXT-X-MAP:URI=\"all~b0-3.mp4\"\n"))
+            #expect(Self.text("/t/all~b0-3.mp4", cluster) == "init")
+            let names = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+            #expect(names.count == 8 && text.contains("#EXT-X-GAP\n\(names[5])\n"), "\(text)")
+            for (name, number) in zip(names, 100..<108) where number != 105 {
+                #expect(Self.text("/t/\(name)", cluster) == "segment \(number)")
+            }
+            #expect(cluster.stored("/t/all.mp4") == nil && cluster.stored("/t/other.mp4") == nil)
+            let gaps = try await cluster.execute(
+                "SELECT code FROM event WHERE kind = 'asset.gap'")
+            #expect(gaps == "origin.rangeIgnored\n", "\(gaps)")
+        }
+    }
+
     @Test("renditions, keys and initialization sections are stored beside the segments")
     func renditions() async throws {
         try await Cluster.with { cluster in

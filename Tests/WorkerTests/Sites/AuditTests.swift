@@ -308,6 +308,32 @@ import Testing
         }
     }
 
+    /// Never faster than its limits, of bytes and of files.
+    @Test func anAuditKeepsToItsLimits() async throws {
+        try await Cluster.with { cluster in
+            let assets = try (0..<20).map { number in
+                cluster.origin.serve("/d/\(number)", sampleBytes(50_000))
+                return try cluster.file("/d/\(number)")
+            }
+            _ = try await cluster.run(assets)
+            for isDeep in [true, false] {
+                var limited = SiteAuditSubmission(
+                    site: "file://\(cluster.edge.path)", isDeep: isDeep)
+                if isDeep { limited.readBytesPerSecond = 1_000_000 }
+                if !isDeep { limited.filesPerSecond = 10 }
+                let begun = ContinuousClock.now
+                var status = try await cluster.client.create(limited)
+                try await waitUntil(deadlineSeconds: 60, "the end of an audit") {
+                    status = try await cluster.client.siteAudit(status.id)
+                    return status.state.hasEnded
+                }
+                #expect(status.state == .completed && status.findings == [])
+                // A million bytes; some twenty names, which are counted by their lengths.
+                #expect(ContinuousClock.now - begun > .milliseconds(isDeep ? 950 : 500))
+            }
+        }
+    }
+
     @Test func aSiteIsAuditedBySchedule() async throws {
         try await Cluster.with { cluster in
             cluster.origin.serve("/a", [1])

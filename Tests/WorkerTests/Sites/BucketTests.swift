@@ -1,4 +1,5 @@
 import API
+import CoordinatorClient
 import Digest
 import Model
 import S3
@@ -60,6 +61,46 @@ import Testing
             let before = cluster.origin.requests.count
             _ = try await cluster.end(of: try await cluster.submit(assets, to: site))
             #expect(cluster.origin.requests.count == before + 1)
+        }
+    }
+
+    /// A quota holds for a bucket too, and what was wanted the longest time ago makes room.
+    @Test(arguments: S3Server.installed)
+    func aBucketMakesRoomForNewFiles(_ kind: S3Server.Kind) async throws {
+        let site = try await S3Server.shared(kind).url("room-\(UInt32.random(in: 0...9_999))")
+        let spool = try TemporaryDirectory("spool")
+        try await C.with(workers: 0) { cluster in
+            try Self.start(cluster, spool)
+            func files(_ directory: String, _ count: Int) throws -> [AssetSubmission] {
+                try (0..<count).map { number in
+                    let path = "/\(directory)/\(number).ts"
+                    cluster.origin.serve(path, sampleBytes(1_000, seed: UInt64(number + 1)))
+                    return try cluster.file(path, bytes: 1_000)
+                }
+            }
+            let old = try await cluster.submit(try files("old", 5), catalog: "old", to: site)
+            _ = try await cluster.end(of: old)
+            // By the canonical form of its URL.
+            let known = try #require(try await cluster.client.sites().sites.first).storageURL
+            var settings = SiteSettings(site: known)
+            (settings.quotaBytes, settings.evict) = (6_000, .leastRecentlyWanted)
+            _ = try await cluster.client.configure(settings)
+            let new = try await cluster.submit(try files("new", 4), catalog: "new", to: site)
+            let ended = try await cluster.end(of: new, deadlineSeconds: 90)
+            #expect(ended.values.allSatisfy { $0.state == .completed }, "\(ended)")
+            // Nine tenths of the quota.
+            try await waitUntil(deadlineSeconds: 60, "the end of evictions") {
+                let used = try await cluster.client.sites().sites.first?.usedBytes
+                return try #require(used) <= 5_400
+            }
+            let left = try await cluster.end(of: old)
+            let removed = Set(left.filter { $0.value.state == .removed }.keys)
+            #expect(removed.count >= 4, "\(left)")
+            let keys = Set(
+                try await Self.reader(site).list().objects.map(\.key)
+                    .filter { !$0.hasSuffix("SHA256SUMS") })
+            let stored = Set(left.keys).subtracting(removed).union(ended.keys)
+            #expect(keys == Set(stored.map { cluster.root + $0 }))
         }
     }
 

@@ -77,6 +77,42 @@ import Testing
         }
     }
 
+    /// Nothing is left that would try the site: a worker probes it all the same.
+    @Test func aFaultEndsWithoutJobs() async throws {
+        try await C.with { cluster in
+            let assets = try await prepare(cluster)
+            try await set(cluster, floor: 1 << 60)
+            let catalog = try await cluster.submit(assets)
+            try await waitUntil(deadlineSeconds: 60, "the fault") {
+                try await site(cluster).fault?.code == "storage.full"
+            }
+            _ = try await cluster.client.interrupt(catalog)
+            try await waitUntil(deadlineSeconds: 60, "the end of its work") {
+                try await cluster.client.queues().queues[0].leased == 0
+            }
+            let asked = cluster.origin.requests.count
+            // As after a long time.
+            let letTimePass = """
+                UPDATE site SET fault_probe_at = now() - interval '1 minute',
+                    fault_retry_at = CASE WHEN fault_retry_at IS NOT NULL THEN now() END
+                """
+            try await waitUntil(deadlineSeconds: 60, "a probe") {
+                try await cluster.execute(letTimePass + " WHERE fault_probed_by = '{}'")
+                return try await cluster.execute(
+                    "SELECT cardinality(fault_probed_by) FROM site"
+                ) == "1\n"
+            }
+            #expect(try await site(cluster).fault?.code == "storage.full")
+            try await set(cluster, floor: 0)
+            try await waitUntil(deadlineSeconds: 60, "the end of the fault") {
+                try await cluster.execute(letTimePass)
+                return try await site(cluster).fault == nil
+            }
+            #expect(cluster.origin.requests.count == asked)
+            #expect(try cluster.storedPaths() == ["/first"])
+        }
+    }
+
     @Test func resumeContinuesItAtOnce() async throws {
         try await C.with { cluster in
             let assets = try await prepare(cluster)

@@ -72,6 +72,13 @@ final class ScriptedCoordinator: Sendable {
         return grant.jobs.map(\.id)
     }
 
+    /// Asks the worker to probe a site.
+    func probe(_ site: LeasedSite) {
+        var grant = LeaseGrant(lease: nil, seconds: 30)
+        grant.probe = site
+        script.hand(out: grant)
+    }
+
     /// What every heartbeat is answered with, but for its leases.
     func answerHeartbeats(_ change: (inout HeartbeatAnswer) -> Void) {
         script.state.withLock { change(&$0.answer) }

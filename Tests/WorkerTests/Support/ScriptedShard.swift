@@ -14,6 +14,7 @@ final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
         var scenario: String?
         var urls: String?
         var parts: [String] = []
+        var changes: [LoadChange] = []
         var start: (shard: LoadShard, nanoseconds: UInt64)?
         var isStopped = false
         var isOver = false
@@ -43,6 +44,11 @@ final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
     }
 
     func add(_ part: String, of count: Int) throws { state.withLock { $0.parts.append(part) } }
+
+    /// Those that it got, also before the start.
+    var changes: [LoadChange] { state.withLock { $0.changes } }
+
+    func change(_ change: LoadChange) { state.withLock { $0.changes.append(change) } }
 
     func run(
         _ shard: LoadShard, startNanoseconds: UInt64,
@@ -105,7 +111,10 @@ extension Cluster {
         var seconds: [LoadInterval] = []
         while true {
             let news = try await client.follow(
-                id, LoadTestFollow(after: merge.after, waitMilliseconds: 1_000, known: known))
+                id,
+                LoadTestFollow(
+                    after: merge.after, waitMilliseconds: 1_000, known: known,
+                    changes: merge.changes))
             known = news.test.state
             seconds += try merge.take(news)
             if news.test.state == .ended, !news.hasMore { return (news, seconds) }

@@ -147,7 +147,7 @@ import Testing
         try await waitUntil(deadlineSeconds: 20, "the new certificate") {
             try await subject().contains("CN = second")
         }
-        // The key of another certificate, noticed by SIGHUP and once more by nobody.
+        // The key of another certificate, noticed at SIGHUP, and then without a signal.
         let third = try await authority.server("third")
         try Self.mount(
             TestCertificate(certificate: third.certificate, key: directory.path("first.key")),

@@ -194,6 +194,41 @@ extension EndToEnd {
             try await servers.stop()
         }
 
+        /// What warming gains: the same log misses at a cold POP, and hits at a warm one.
+        @Test(
+            arguments: [CacheServers.Kind.nginx, .varnish].filter(CacheServers.installed.contains))
+        func aReplayShowsWhatWarmingGains(_ kind: CacheServers.Kind) async throws {
+            let servers = try await CacheServers(kind)
+            for index in 0..<8 { try servers.serve("f/\(index).bin", sampleBytes(2_000)) }
+            let home = try await EmbeddedHome(.current)
+            let log = home.path("access.log")
+            let lines = (0..<40).map { index in
+                "h - - [10/Oct/2026:12:00:0\(index / 10) +0000] \"GET /f/\(index % 8).bin HTTP/1.1\" "
+                    + "200 2000 \"-\" \"-\"\n"
+            }
+            try Data(lines.joined().utf8).write(to: URL(filePath: log))
+            func replay(_ pop: String) async throws -> [String: Int] {
+                let load = try home.start([
+                    "loadtest", "http://\(pop)", "--replay", log, "--speed-up", "2", "--json",
+                    "--quiet",
+                ])
+                #expect(try await load.wait(deadlineSeconds: 60) == .exited(0), "\(load.errors)")
+                let result = try JSONSerialization.jsonObject(with: Data(load.output.utf8))
+                let counts = (result as? [String: Any])?["counts"] as? [String: Any]
+                return try #require(counts).compactMapValues { $0 as? Int }
+            }
+            let cold = try await replay(servers.pops[0])
+            // The request before the test has stored the first file.
+            #expect(cold["cacheMisses"] == 7 && cold["cacheHits"] == 33, "\(cold)")
+            let list = try Self.list(home, (0..<8).map { "\(servers.origin)/f/\($0).bin" })
+            let site = "cache:http://\(servers.pops[1])?pop=\(servers.pops[1])"
+            let warmed = try Self.warm(home, list, site)
+            #expect(try await warmed.wait(deadlineSeconds: 120) == .exited(0), "\(warmed.errors)")
+            let warm = try await replay(servers.pops[1])
+            #expect(warm["cacheMisses"] == 0 && warm["cacheHits"] == 40, "\(warm)")
+            try await servers.stop()
+        }
+
         @Test func whatOnlyStorageHasIsRefused() async throws {
             let home = try await EmbeddedHome(.current)
             let list = try Self.list(home, ["http://127.0.0.1:9/f/a.bin"])

@@ -220,7 +220,7 @@ extension EndToEnd {
             #expect(list.sites.map(\.schedule) == [""] && list.sites.map(\.isClosed) == [false])
             #expect(list.sites.map(\.bytesPerSecond) == [8 << 20])
 
-            // Nobody works here; a draining queue takes no more.
+            // There is no worker here; a draining queue accepts no more.
             _ = try await Self.run(cluster, "queue", "drain", "edge-of-a-test")
             let refused = try await Self.run(
                 cluster, "prefetch", "http://127.0.0.1:9/other", "--to", "/srv/edge-of-a-test",

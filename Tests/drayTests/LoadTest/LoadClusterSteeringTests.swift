@@ -56,7 +56,7 @@ extension EndToEnd {
             var options = ClusterLoadRunner.Options()
             options.workers = 2
             let end = try await ClusterLoadRunner(client: client, options) { _ in }
-                .run(scenario, workers: nil) { _ in }
+                .run(scenario, workers: nil, onChange: { _ in }) { _ in }
             #expect(end.shards.map(\.state) == [.finished, .finished])
             func sum(_ count: (LoadCounts) -> Int64) -> Int64 {
                 end.shards.reduce(0) { $0 + count($1.counts) }

@@ -57,7 +57,7 @@ extension EndToEnd {
                 }
                 self.runner = runner
                 task = Task { [seconds] in
-                    try await runner.run(scenario, workers: nil) { interval in
+                    try await runner.run(scenario, workers: nil, onChange: { _ in }) { interval in
                         seconds.value.withLock { $0.append(interval) }
                     }
                 }
@@ -143,7 +143,7 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
-        /// Nobody has interrupted the test: its workers were taken away.
+        /// The test was not interrupted: its workers were drained.
         @Test func drainedWorkersEndNoTestOfOthers() async throws {
             let origin = try FaultOrigin()
             origin.route("/a", FaultOrigin.Response(text: "a"))

@@ -106,7 +106,7 @@ import Testing
             #expect(answer.ending == .exited(2), "\(answer.errors)")
             #expect(answer.errors.contains(message), "\(answer.errors)")
         }
-        // Nobody else may reach the sockets.
+        // No other user may reach the sockets.
         let folder = directory.path("dray")
         #expect(chmod(folder, 0o755) == 0)
         #expect(try await change(1, "5").errors.contains("only this user can reach"))

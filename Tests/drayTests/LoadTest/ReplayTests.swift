@@ -124,6 +124,7 @@ import Testing
         #expect(page.contains("Cache hit ratio by second") && page.contains("cache hits"))
         let csv = String(decoding: try directory.read("series.csv"), as: UTF8.self)
         #expect(csv.hasPrefix("second,") && csv.contains(",cache_hits,cache_misses,"))
+        try await servers.stop()
     }
 
     @Test(arguments: [

@@ -60,6 +60,13 @@ import Testing
         // Each day has the same requests, so the range is narrow.
         #expect(try #require(ratio["high"]) - #require(ratio["low"]) < 0.05)
 
+        // What the origin sends: misses, and what the fill fetches, which is little if nothing changes.
+        func bytes(_ name: String) throws -> Double { try #require(site[name] as? Double) }
+        let (wanted, fetched) = (try bytes("wantedBytes"), try bytes("fillBytes"))
+        #expect(abs(wanted - 300_050_000) < 1 && fetched < 5_000_000)
+        let missed = (1 - (try #require(ratio["likely"]))) * wanted
+        #expect(abs(try bytes("originBytes") - missed - fetched) < 1_000)
+
         let list = "\(out)/edge-1.ndjson"
         let lines = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n")
         #expect(lines.count == site["titles"] as? Int)
@@ -181,6 +188,12 @@ import Testing
         let (code, text, err) = try await dray(words)
         #expect(code == 0, "\(err)")
         #expect(text.contains("Windows until it is full") && text.contains("new titles will lower"))
+        let (done, none, _) = try await dray([
+            "plan", "fill", "--zipf", "1", "--count", "5", "--title-size", "1MB", "--site", "s=1kB",
+        ])
+        #expect(done == 0 && none.contains("No wanted title fits into the storage"), "\(none)")
+        // In the units of --site.
+        #expect(text.contains("200 GB of 200 GB"), "\(text)")
         #expect(text.contains("Hit ratio, by bytes") && text.contains(" to "))
     }
 
@@ -192,6 +205,12 @@ import Testing
         (["--site", "a=1GB", "--zipf", "x"], "--zipf is 'x'"),
         (["--site", "a=1GB", "--window", "6h"], "--window needs --bandwidth"),
         (["--site", "a=1GB", "--count", "5"], "--count needs --zipf and --title-size"),
+        (
+            [
+                "--site", "a=1GB", "--count", "5", "--zipf", "1", "--title-size", "1MB", "--out",
+                "/tmp/none",
+            ], "--count and --out cannot be combined"
+        ),
         (["--site", "a=1GB", "--log", "-"], "stdin can be read only once"),
         (["--site", "a=1GB", "--log", "missing"], "missing: No such file"),
         (["--check", "x"], "--check needs --plan"), (["--plan", "x"], "--plan needs --check"),

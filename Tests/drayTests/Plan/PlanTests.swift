@@ -64,6 +64,7 @@ import Testing
         (["--users", "-5"], "--users is -5", "1 to 10000000000"),
         (["--users", "nan"], "--users is 'nan'", "LOW:LIKELY:HIGH"),
         (["--growth", "10000%"], "--growth is 10000%", "-0.5 to 1"),
+        (["--hit-ratio", "95"], "--hit-ratio is 95", "0 to 1. A percentage has its sign: 95%."),
         (["--users", "1e400"], "--users is 1e400", "1 to 10000000000"),
         (["--wait-seconds", "0"], "--wait-seconds is 0", "0.001 to 86400 s"),
         (["--users", "1:2"], "--users is '1:2'", "LOW:LIKELY:HIGH"),

@@ -84,7 +84,9 @@ final class EmbeddedHome {
             ["prefetch", list, "--to", edge, "--report", report] + state + options, environment)
     }
 
-    /// Starts `dray` as the account, with nothing of the tests' environment that names a place.
+    /// Starts `dray` as the account, with nothing of the tests' environment that names a place. With
+    /// the test process it ends in order: if it was killed, its PostgreSQL would run on, for the next
+    /// `dray` to take over.
     func start(
         _ arguments: [String], _ environment: [String: String] = [:]
     ) throws -> ChildProcess {
@@ -93,7 +95,7 @@ final class EmbeddedHome {
             let id = Account.ordinaryID
             // The death signal is lost with the change of the user, so it is set again.
             command = [
-                "setpriv", "--reuid=\(id)", "--regid=\(id)", "--clear-groups", "--pdeathsig=KILL",
+                "setpriv", "--reuid=\(id)", "--regid=\(id)", "--clear-groups", "--pdeathsig=TERM",
             ]
         }
         let cleared = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
@@ -101,7 +103,8 @@ final class EmbeddedHome {
         command += ["HOME=\(path("own"))", "XDG_STATE_HOME=\(path("own/state"))"]
         command += environment.map { "\($0.key)=\($0.value)" }
         return try ChildProcess(
-            command + [binary] + arguments, workingDirectory: directory.path)
+            command + [binary] + arguments, workingDirectory: directory.path,
+            deathSignal: "TERM")
     }
 
     /// All files and folders of the home.

@@ -25,7 +25,17 @@ extension EndToEnd {
             "init.mp4", "live.mpd",
         ]
 
-        @Test(arguments: [("live.m3u8", Self.package), ("live.mpd", Self.packageMPD)])
+        /// The same as byte ranges of one file, which grows.
+        private static func packageRanges(_ type: String) -> [String] {
+            let end = ["-hls_list_size", "0", "-hls_flags", "single_file"]
+            return package.prefix { $0 != "-hls_list_size" } + end
+                + ["-hls_segment_type", type, "live.m3u8"]
+        }
+
+        @Test(arguments: [
+            ("live.m3u8", Self.package), ("live.m3u8", Self.packageRanges("mpegts")),
+            ("live.m3u8", Self.packageRanges("fmp4")), ("live.mpd", Self.packageMPD),
+        ])
         func everyFrameOfALiveTitlePlays(manifest: String, command: [String]) async throws {
             let source = try TemporaryDirectory("live")
             let packager = try ChildProcess(
@@ -56,6 +66,7 @@ extension EndToEnd {
             } else {
                 #expect(text.contains("#EXT-X-PLAYLIST-TYPE:VOD"))
                 #expect(!text.contains("#EXT-X-GAP") && text.hasSuffix("#EXT-X-ENDLIST\n"))
+                #expect(!text.contains("BYTERANGE"), "\(text)")
             }
             let assets = try home.start(["assets", "list", "live", "--state", home.stateDirectory])
             #expect(try await assets.wait() == .exited(0), "\(assets.errors)")

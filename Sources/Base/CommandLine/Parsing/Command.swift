@@ -69,7 +69,7 @@ package struct CommandOption: Sendable {
         }
     }
 
-    /// What a shell may complete the value to.
+    /// Values that a shell completes.
     var values: CompletedValues {
         switch kind {
         case .flag, .text, .integer, .number: .none
@@ -103,7 +103,7 @@ package struct CommandOperand: Sendable {
     package let name: String
     /// False for optional operands, which come last.
     package let isRequired: Bool
-    /// What a shell may complete it to. `words` are the only ones that the parser accepts.
+    /// Values that a shell completes. `words` are the only ones that the parser accepts.
     package let values: CompletedValues
     /// True for a command line of its own: it has all words that follow, options too.
     package let takesRest: Bool

@@ -15,7 +15,7 @@ package struct CommandTree: Sendable {
     let version: String
     /// Options of all commands.
     let common: [CommandOption]
-    /// What the environment and configuration files set for all commands.
+    /// Settings of all commands in the environment and in configuration files.
     package let settings: [CommandSetting]
 
     package init(

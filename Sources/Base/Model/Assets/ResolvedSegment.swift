@@ -5,7 +5,8 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     package var url: String
     package var key: String
     package var role: SegmentRole
-    /// Expected length and digest, if known (for the playlists that were read).
+    /// Expected length and digest, if known (for the playlists that were read); of a byte range its
+    /// own.
     package var bytes: Int64?
     package var sha256: String?
     /// The rewritten manifest to store instead of the origin's bytes, at most
@@ -15,6 +16,9 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     package var servedSHA256: String?
     /// Other URLs of the same bytes, `WireLimits.mirrorsPerSegment` at most. Nil for none.
     package var mirrors: [String]?
+    /// Of a byte range that is stored as a file of its own: where it begins in the object at `url`;
+    /// `bytes` is its length. Only recordings of live titles have such. Nil for a whole object.
+    package var objectOffset: Int64?
 
     package init(
         ordinal: Int, url: String, key: String, role: SegmentRole, bytes: Int64? = nil,

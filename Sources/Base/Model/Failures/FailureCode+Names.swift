@@ -29,6 +29,7 @@ extension FailureCode {
     package static let rightsMaxFetches = FailureCode("rights.maxFetches")
     package static let rightsMaxSites = FailureCode("rights.maxSites")
     package static let inputListShrunk = FailureCode("input.listShrunk")
+    package static let inputLoadFixed = FailureCode("input.loadFixed")
 
     package static let originDNS = FailureCode("origin.dns")
     package static let originConnect = FailureCode("origin.connect")

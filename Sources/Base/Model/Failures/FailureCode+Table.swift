@@ -126,6 +126,10 @@ extension FailureCode {
             130, .inputListShrunk, .never,
             "Nothing was changed. If the list is right, raise `dray source set --max-drop`, or "
                 + "submit it with `dray prefetch`."),
+        row(
+            131, .inputLoadFixed, .never,
+            "Change the load while the test sends it; `dray status` lists the tests of a cluster. A "
+                + "replay, --search and --scale set their own load."),
         // 2xx: the origin and the network.
         row(200, .originDNS, .attempts(5), "Check the host name and the resolver."),
         row(201, .originConnect, .attempts(5), "Check that the origin is up and can be reached."),
@@ -150,11 +154,11 @@ extension FailureCode {
             "A redirect led to an origin whose limits are used up; raise them or wait."),
         row(
             213, .originRangeIgnored, .attempts(4),
-            "The origin announces ranges but does not serve them; the file is fetched as "
+            "The origin announces ranges but does not serve them; a file in parts is fetched as "
                 + "a whole."),
         row(
             214, .originRangeMismatch, .attempts(4),
-            "The origin serves a different range than requested; the file is fetched as "
+            "The origin serves a different range than requested; a file in parts is fetched as "
                 + "a whole."),
         row(
             215, .originRedirected, .never,

@@ -11,6 +11,13 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
     /// The first part of the name, such as `origin`: what failed.
     package var family: Substring { rawValue.prefix { $0 != "." } }
 
+    /// First digit of the origin's HTTP status; nil for other failures.
+    package var httpStatusClass: Int? {
+        let parts = rawValue.split(separator: ".")
+        guard parts.count == 3, parts[0] == "origin", parts[1] == "http" else { return nil }
+        return parts[2].first?.wholeNumberValue
+    }
+
     /// The name in words: `Cluster: database unreachable`.
     package var title: String {
         var words = ""

@@ -26,6 +26,7 @@ package enum ManifestRule: String, CaseIterable, Sendable {
     case dashNamespace = "dash.namespace"
     case dashPrefix = "dash.prefix"
     case dashDeclaration = "dash.declaration"
+    case dashClock = "dash.clock"
 
     /// One rule.
     package struct Row: Sendable {
@@ -116,6 +117,10 @@ package enum ManifestRule: String, CaseIterable, Sendable {
                 "5.3.2.1", "The last period starts when the presentation is over.",
                 "the duration is counted from the first period's start")
         case .dashDuration: row("5.3.1.2", "A duration is 0.", "it is ignored")
+        case .dashClock:
+            row(
+                "5.8.4.11", "A clock that the MPD names is wrong.",
+                "the next one is used, or the time of the MPD's answer")
         case .dashNumber:
             Row(
                 "XML Schema 2, 3.3.20", "A number has a point, or white space around it.",

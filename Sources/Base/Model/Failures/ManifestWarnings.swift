@@ -62,6 +62,16 @@ package struct ManifestWarnings: Codable, Hashable, Sendable {
         first += others.first.prefix(Self.maxKept - first.count)
     }
 
+    /// Returns the kept warnings of rules that `others` has none of, in whatever manifest: that of
+    /// a later reading may have another URL.
+    package func without(rulesOf others: ManifestWarnings) -> ManifestWarnings {
+        let rules = Set(others.first.map(\.rule))
+        var new = ManifestWarnings()
+        new.first = first.filter { !rules.contains($0.rule) }
+        new.count = new.first.reduce(0) { $0 + $1.count }
+        return new
+    }
+
     /// Returns a copy with a limited number of kept warnings.
     package func bounded(to most: Int) -> ManifestWarnings {
         var bounded = self

@@ -45,6 +45,8 @@ extension RecordingCursor {
             /// first one, which begins with what is listed.
             package var previousEnd: Int64?
             package var tracks: [Track] = []
+            /// Hashes of the names of representations that it listed, and that are not recorded.
+            package var others: [String] = []
 
             package init(id: String?, start: Int64, previousEnd: Int64?) {
                 self.id = id
@@ -84,6 +86,8 @@ extension RecordingCursor {
         /// Maximum number of tracks of the listed periods, and of bytes of their texts.
         package static let maxTracks = 2_000
         package static let maxTrackBytes = 1 << 20
+        /// Maximum number of `others` of the listed periods.
+        package static let maxOthers = 2_000
         /// Limit of numbers and times of segments, far below an overflow in sums.
         package static let maxPosition: Int64 = 1 << 61
         /// Limit of timescales: they have 32 bits (ISO/IEC 23009-1).

@@ -42,6 +42,15 @@ package struct RecordingCursor: Codable, Hashable, Sendable {
     package var mpd: MPD?
     /// Number of recorded segments and gaps of all playlists.
     package var entries = 0
+    /// Hashes of what the multivariant playlist has offered; nil without one, and if it offers more
+    /// than `maxOffered`, so that nothing is compared with it.
+    package var offered: [String]?
+    /// Seconds between the reloads since it was read.
+    package var unreadSeconds = 0.0
+
+    package static let maxOffered = 2_000
+    /// Seconds after which a multivariant playlist is read for renditions that have joined.
+    package static let maxUnreadSeconds = 300.0
 
     package init() {}
 
@@ -116,6 +125,9 @@ package struct RecordingUpdate: Codable, Hashable, Sendable {
     package var root: [RecordedPiece]?
     /// Periods of the MPD that begin with this reload; nil for none.
     package var periods: [RecordedPeriod]?
+    /// Names of renditions or representations that have joined the title, and are not recorded,
+    /// `maxJoined` at most; nil for none.
+    package var joined: [String]?
     /// Time until the next reload.
     package var reloadSeconds: Double
     /// Seconds between the last recorded segment's end and the live edge; 0 if all are recorded.
@@ -131,6 +143,19 @@ package struct RecordingUpdate: Codable, Hashable, Sendable {
         self.reloadSeconds = reloadSeconds
         self.behindSeconds = behindSeconds
     }
+
+    /// Sets `joined`, with bounded names without control characters.
+    package mutating func name(joined names: [String]) {
+        guard !names.isEmpty else { return }
+        joined = names.prefix(Self.maxJoined).map { name in
+            let scalars = name.unicodeScalars.map { scalar in
+                scalar.value < 0x20 || scalar.value == 0x7F ? " " : scalar
+            }
+            return ManifestWarnings.clipped(String(String.UnicodeScalarView(scalars)))
+        }
+    }
+
+    package static let maxJoined = 100
 }
 
 /// What a worker needs to continue a recording.
@@ -159,8 +184,13 @@ package enum RecordingEnd: String, Codable, CaseIterable, Sendable {
     case full
 }
 
-/// Names of files that a live origin uses again.
+/// Names of files that a live origin uses again, or that are a byte range of one there.
 package enum RecordedName {
+    /// Marks the name of a byte range: `v/all.ts` becomes `v/all~b0-99.ts`.
+    package static func marked(_ name: String, offset: Int64, length: Int64) -> String {
+        marked(name, "b\(offset)-\(offset + length - 1)")
+    }
+
     /// Inserts a mark before the extension of a file name: `v/seg1.ts` becomes `v/seg1~17.ts`.
     ///
     /// - Parameter name: a key, or a path in a playlist; a query, or what stands for it in an

@@ -13,7 +13,7 @@ package struct EventKind: Hashable, Sendable, RawRepresentable {
         + kinds(
             "asset",
             AssetState.allCases.map(\.rawValue) + [
-                "paused", "resumed", "evicted", "gap", "recorded",
+                "paused", "resumed", "evicted", "gap", "unrecorded", "recorded",
             ])
         + kinds("worker", ["joined", "lost", "returned", "troubled", "recovered"])
         + kinds("origin", ["cooldown", "open", "halfOpen", "failing", "closed"])

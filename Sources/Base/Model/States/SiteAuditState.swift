@@ -14,7 +14,7 @@ package enum SiteAuditState: String, Codable, CaseIterable, Sendable {
     package var hasEnded: Bool { ![.waiting, .running].contains(self) }
 }
 
-/// What an audit finds at a site.
+/// Kind of a finding of an audit.
 package enum AuditFindingKind: String, Codable, CaseIterable, Sendable {
     /// A file that is recorded as stored is not there.
     case missing
@@ -35,7 +35,7 @@ package enum AuditFindingKind: String, Codable, CaseIterable, Sendable {
     package var isDamage: Bool { [.missing, .truncated, .changed].contains(self) }
 }
 
-/// What an audit did about a finding.
+/// Repair of a finding by an audit.
 package enum AuditRepair: String, Codable, CaseIterable, Sendable {
     /// Nothing: it was not asked to, or the file is not Dray's.
     case none

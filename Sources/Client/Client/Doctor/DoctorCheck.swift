@@ -21,7 +21,7 @@ package struct DoctorCheck: Codable, Sendable, Hashable {
     package var name: String
     package var result: Result
     package var finding: String
-    /// What to do; nil if there is nothing to do.
+    /// Advice; nil if there is nothing to do.
     package var advice: String?
     package var code: FailureCode?
 

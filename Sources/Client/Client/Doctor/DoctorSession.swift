@@ -9,7 +9,7 @@ package import Transfer
 /// a time limit, in less than 30 seconds together. It is a service, so that a signal ends it in
 /// order.
 package final class DoctorSession: Service {
-    /// What to check.
+    /// The subject of the checks.
     package struct Subject: Sendable {
         /// The cluster; nil if it cannot be determined, for the reason `placeFailure`.
         package var place: ClusterPlace?
@@ -39,7 +39,7 @@ package final class DoctorSession: Service {
         package var sites: SiteList?
         package var origins: OriginPage?
         package var webhooks: WebhookList?
-        /// What could not be read, and why.
+        /// Parts that could not be read, with the reasons.
         package var absences: [DoctorAbsence] = []
     }
 

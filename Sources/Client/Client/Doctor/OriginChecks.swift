@@ -90,7 +90,7 @@ enum OriginChecks {
                 "answers in \(HumanFormat.fixed(probe.firstByteSeconds * 1_000, places: 1)) ms")
         }
         guard let status = probe.status else { return .failed(.origins, name, failure) }
-        guard failure.code.rawValue.hasPrefix("origin.http."), status < 500, status != 429 else {
+        guard failure.code.httpStatusClass != nil, status < 500, status != 429 else {
             return .warning(.origins, name, failure)
         }
         return .ok(.origins, name, "answers with status \(status)")

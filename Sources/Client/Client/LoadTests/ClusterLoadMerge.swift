@@ -13,7 +13,10 @@ package struct ClusterLoadMerge: Sendable {
     /// A silent worker is declared lost long before.
     static let maxOpen = 60
 
-    private let scenario: LoadScenario?
+    /// As its load has been changed.
+    private var scenario: LoadScenario?
+    /// Number of received changes of the load.
+    package private(set) var changes = 0
     private var shards: [Shard] = []
     /// Seconds that not all shards have reported.
     private var open: [Int: LoadInterval] = [:]
@@ -47,6 +50,7 @@ package struct ClusterLoadMerge: Sendable {
     ///
     /// Throws `cluster.protocol` for unreadable seconds.
     package mutating func take(_ news: LoadTestNews) throws(Failure) -> [LoadInterval] {
+        for change in news.changes ?? [] { take(change) }
         let numbered = news.test.shards.filter { $0.number != nil }
         while shards.count < numbered.count {
             let index = shards.count
@@ -72,6 +76,16 @@ package struct ClusterLoadMerge: Sendable {
         // Ended shards report nothing more.
         let awaited = shards.filter(\.mayBring).map(\.next).min() ?? .max
         return early + close(open.keys.filter { $0 < awaited })
+    }
+
+    /// Changes the plan of missing shards too: what they would send is planned and missed.
+    private mutating func take(_ change: LoadTestChange) {
+        changes = change.revision
+        guard var scenario else { return }
+        scenario.stages = scenario.stages.changed(
+            by: LoadChange(seconds: change.seconds, level: change.level))
+        self.scenario = scenario
+        for index in shards.indices { shards[index].missing?.change(to: scenario.stages) }
     }
 
     /// Closes all open seconds at the end.
@@ -160,6 +174,14 @@ private struct MissingArrivals: Sendable {
             plan = .schedule(schedule, next: next)
         }
         _ = count(until: Double(second))
+    }
+
+    /// Continues with another plan, which is the same up to what was counted.
+    mutating func change(to stages: [LoadStage]) {
+        guard case .schedule(var schedule, _) = plan else { return }
+        schedule.change(to: stages)
+        let next = schedule.next()
+        plan = .schedule(schedule, next: next)
     }
 
     /// Counts arrivals due before `seconds` that were not counted yet.

@@ -15,6 +15,8 @@ package final class ClusterLoadRunner: LoadRunner {
         package var workers: Int?
         /// Minimum number of workers; nil for `workers`.
         package var atLeast: Int?
+        /// True for steps of --search and --scale, whose load does not change.
+        package var isInSteps = false
         /// Seconds to wait for workers.
         package var waitSeconds = 60.0
         /// Seconds for which requests about a running test are retried if no coordinator answers.
@@ -56,6 +58,7 @@ package final class ClusterLoadRunner: LoadRunner {
 
     package func run(
         _ scenario: LoadScenario, workers: Int?,
+        onChange: @escaping @Sendable (LoadChange) -> Void,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadRunEnd {
         let wanted = workers ?? options.workers
@@ -67,9 +70,11 @@ package final class ClusterLoadRunner: LoadRunner {
             atLeast: workers ?? options.atLeast ?? wanted ?? 1, waitSeconds: options.waitSeconds,
             durationSeconds: min(
                 scenario.durationSeconds + max(scenario.http.timeoutSeconds - 60, 0),
-                WireLimits.loadSeconds.upperBound), parts: data?.texts.count, urls: data?.urlBlocks)
+                WireLimits.loadSeconds.upperBound), parts: data?.texts.count,
+            urls: data?.urlBlocks, range: options.isInSteps ? nil : Self.range(of: scenario))
+        let report = Report(onChange: onChange, onInterval: onInterval)
         // Not cancelled with its caller: the test is stopped, and its results are reported.
-        let following = Task { try await self.follow(test, scenario, onInterval) }
+        let following = Task { try await self.follow(test, scenario, report) }
         return try await withTaskCancellationHandler {
             try await following.value
         } onCancel: {
@@ -94,6 +99,19 @@ package final class ClusterLoadRunner: LoadRunner {
         }
     }
 
+    /// Asks a coordinator, which refuses what it cannot change. The change is reported with the first
+    /// second in which it holds.
+    package func change(to level: Double) async throws {
+        guard case .running(let id) = state.withLock(\.self) else { throw Failure.loadNotRunning }
+        _ = try await client.changeLoad(of: id, to: level, retrySeconds: Self.shortSeconds)
+    }
+
+    private static func range(of scenario: LoadScenario) -> LoadRange? {
+        guard var range = scenario.range else { return nil }
+        range.seconds = min(range.seconds, WireLimits.loadSeconds.upperBound)
+        return range
+    }
+
     private static func name(of scenario: LoadScenario) -> String {
         let name = scenario.name.isEmpty ? scenario.targets.first?.name ?? "" : scenario.name
         let text = printable(String(name.prefix(200)))
@@ -102,9 +120,14 @@ package final class ClusterLoadRunner: LoadRunner {
 
     // MARK: Following
 
+    /// Receives what happens in a run.
+    private struct Report: Sendable {
+        var onChange: @Sendable (LoadChange) -> Void
+        var onInterval: @Sendable (LoadInterval) -> Void
+    }
+
     private func follow(
-        _ test: LoadTestSubmission, _ scenario: LoadScenario,
-        _ onInterval: @Sendable (LoadInterval) -> Void
+        _ test: LoadTestSubmission, _ scenario: LoadScenario, _ report: Report
     ) async throws -> LoadRunEnd {
         asked.withLock { $0 = nil }
         let isStopped = state.withLock { state in
@@ -127,8 +150,11 @@ package final class ClusterLoadRunner: LoadRunner {
             while true {
                 let news = try await news(of: test.id, progress)
                 progress.latest = news.test
+                progress.changes += (news.changes ?? []).map {
+                    LoadChange(seconds: $0.seconds, level: $0.level)
+                }
                 for interval in try progress.merge.take(news) {
-                    progress.report(interval, onInterval)
+                    progress.report(interval, report)
                 }
                 onStatus(news.test)
                 if news.test.state == .ended, !news.hasMore {
@@ -137,7 +163,7 @@ package final class ClusterLoadRunner: LoadRunner {
             }
         } catch let failure as Failure {
             // Results so far are kept, even if more are missing.
-            for interval in progress.merge.takeRest() { progress.report(interval, onInterval) }
+            for interval in progress.merge.takeRest() { progress.report(interval, report) }
             // A coordinator that answers should stop the test now, since no client follows it any
             // more.
             if !failure.code.isOfUnavailableCluster {
@@ -175,19 +201,24 @@ package final class ClusterLoadRunner: LoadRunner {
         var latest: LoadTestStatus?
         /// Number of reported seconds.
         var seconds = 0
+        /// Changes of the load of later seconds. One of a test that ends before has no effect.
+        var changes: [LoadChange] = []
 
-        mutating func report(
-            _ interval: LoadInterval, _ onInterval: @Sendable (LoadInterval) -> Void
-        ) {
+        mutating func report(_ interval: LoadInterval, _ report: Report) {
             seconds = max(seconds, interval.second + 1)
-            onInterval(interval)
+            while let change = changes.first, change.seconds < Double(seconds) {
+                report.onChange(change)
+                changes.removeFirst()
+            }
+            report.onInterval(interval)
         }
     }
 
     /// Requests the test's changes; retries for as long as a coordinator may be unavailable.
     private func news(of id: LoadTestID, _ progress: Progress) async throws -> LoadTestNews {
         let follow = LoadTestFollow(
-            after: progress.merge.after, waitMilliseconds: 1_000, known: progress.latest?.state)
+            after: progress.merge.after, waitMilliseconds: 1_000, known: progress.latest?.state,
+            changes: progress.merge.changes)
         let begun = ContinuousClock.now
         while true {
             do throws(Failure) {

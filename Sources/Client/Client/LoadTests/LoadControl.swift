@@ -8,15 +8,19 @@ import Text
 
 /// Takes changes of a running load test on a Unix socket, which only its user can reach.
 ///
-/// A client sends one line, the new load, and gets one line: `ok`, or why not. Safe from any thread.
+/// A client sends one line, the new load, and gets one line: `ok`, or the code of a failure and its
+/// message. Safe from any thread.
 package final class LoadControl: Sendable {
     /// Handles a line; throws to refuse it.
-    typealias Handler = @Sendable (_ text: String) throws(Failure) -> Void
+    typealias Handler = @Sendable (_ text: String) async throws -> Void
 
     private static let maxBytes = 64
     private static let maxClients = 8
     /// Seconds after which a silent client is dropped.
     private static let clientSeconds = 5.0
+    /// Seconds for which a client waits for its answer: a coordinator may have to be asked first,
+    /// which may take its timeout at every endpoint.
+    package static let answerSeconds = 45.0
 
     private let loop: EventLoop
     private let path: String
@@ -46,13 +50,13 @@ package final class LoadControl: Sendable {
     }
 
     /// Parses a line, a number, and changes the load of a session.
-    static func change(_ session: LoadTestSession, _ text: String) throws(Failure) {
+    static func change(_ session: LoadTestSession, _ text: String) async throws {
         guard let (level, rest) = LoadText.number(text[...]), rest.isEmpty else {
             throw Failure(
-                .inputField, at: .field("rate"), "given \"\(printable(text))\"",
+                .inputField, at: .field("level"), "given \"\(printable(text))\"",
                 allowed: "a number, 0 or more")
         }
-        try session.change(to: level)
+        try await session.change(to: level)
     }
 
     // MARK: Serving, on the loop
@@ -67,37 +71,42 @@ package final class LoadControl: Sendable {
             return
         }
         clients.withLock { $0 += 1 }
-        let end = { [weak self] in
-            guard let self, loop.isRegistered(client) else { return }
-            loop.deregister(client)
+        let end: @Sendable () -> Void = { [weak self] in
+            guard let self else { return }
+            if loop.isRegistered(client) { loop.deregister(client) }
             Glibc.close(client)
             clients.withLock { $0 -= 1 }
         }
         var line: [UInt8] = []
         let timer = loop.schedule(afterSeconds: Self.clientSeconds) { end() }
-        let read: (Int32, Readiness) -> Void = { _, _ in
+        let read: (Int32, Readiness) -> Void = { [weak self] _, _ in
             var buffer = [UInt8](repeating: 0, count: Self.maxBytes)
             let count = recv(client, &buffer, buffer.count, 0)
             if count > 0 { line += buffer.prefix(count) }
             guard count <= 0 || line.contains(10) || line.count >= Self.maxBytes else { return }
-            if line.contains(10) {
-                Self.answer(client, Self.result(line.prefix { $0 != 10 }, handle))
+            timer.cancel()
+            guard line.contains(10) else { return end() }
+            // It is answered once, however much more it sends.
+            self?.loop.deregister(client)
+            let text = String(decoding: line.prefix { $0 != 10 }, as: UTF8.self)
+            Task { [weak self] in
+                Self.answer(client, await Self.result(text, handle))
+                self?.loop.execute { end() }
             }
+        }
+        do { try loop.register(client, for: .readable, handler: read) } catch {
             timer.cancel()
             end()
         }
-        do { try loop.register(client, for: .readable, handler: read) } catch {
-            Glibc.close(client)
-            clients.withLock { $0 -= 1 }
-        }
     }
 
-    private static func result(_ line: some Sequence<UInt8>, _ handle: Handler) -> String {
-        do throws(Failure) {
-            try handle(String(decoding: Array(line), as: UTF8.self))
+    private static func result(_ text: String, _ handle: Handler) async -> String {
+        do {
+            try await handle(text)
             return "ok"
         } catch {
-            return error.message
+            let failure = error as? Failure ?? Failure(.workerInternal, "\(error)")
+            return "\(failure.code) \(printable(failure.message))"
         }
     }
 
@@ -111,34 +120,52 @@ package final class LoadControl: Sendable {
 
     /// Sends a new load to the test of a process.
     ///
-    /// Throws `input.unreadable` if it has none, and `input.field` if it refuses the load.
-    package static func send(_ load: String, toProcess process: Int32) throws(Failure) {
+    /// Throws `input.unreadable` if it has none, `cluster.coordinatorUnreachable` if it does not answer,
+    /// and the failure for which it refuses the load.
+    ///
+    /// - Parameter seconds: maximum wait for the answer.
+    package static func send(
+        _ load: String, toProcess process: Int32, atMostSeconds seconds: Double = answerSeconds
+    ) throws(Failure) {
         let path = try path(ofProcess: process)
-        guard let answer = exchange("\(load)\n", path) else {
+        guard let answer = exchange("\(load)\n", path, seconds) else {
             throw Failure(
                 .inputUnreadable,
                 "process \(process) is no running load test of this user: \(printable(path)) does "
                     + "not answer",
                 hint:
-                    "Give the process id of a running `dray loadtest` of this user that sends its "
-                    + "load itself; `pgrep -f 'dray loadtest'` lists them.")
+                    "Give the process id of a running `dray loadtest` of this user; "
+                    + "`pgrep -f 'dray loadtest'` lists them.")
         }
-        guard answer == "ok" else { throw Failure(.inputField, printable(answer)) }
+        guard !answer.isEmpty else {
+            throw Failure(
+                .clusterCoordinatorUnreachable,
+                "the load test of process \(process) did not answer in time; the change may have been "
+                    + "made",
+                hint:
+                    "Look at the load that the test shows, and repeat the command if it is the old "
+                    + "one. If the test runs on a cluster, `dray doctor` checks its coordinators.")
+        }
+        guard answer != "ok" else { return }
+        let parts = answer.split(separator: " ", maxSplits: 1).map(String.init)
+        guard parts.count == 2 else { throw Failure(.workerInternal, printable(answer)) }
+        throw Failure(FailureCode(parts[0]), printable(parts[1]))
     }
 
-    /// Returns the answer without its line end; nil if no test answers.
-    private static func exchange(_ text: String, _ path: String) -> String? {
+    /// Returns the answer without its line end, empty if none comes; nil if no test listens.
+    private static func exchange(_ text: String, _ path: String, _ seconds: Double) -> String? {
         let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard client >= 0 else { return nil }
         defer { Glibc.close(client) }
-        var limit = timeval(tv_sec: Int(clientSeconds), tv_usec: 0)
+        var limit = timeval(
+            tv_sec: Int(seconds), tv_usec: Int(seconds.truncatingRemainder(dividingBy: 1) * 1e6))
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
         setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
         guard withAddress(path, { connect(client, $0, $1) }) == 0 else { return nil }
         let bytes = Array(text.utf8)
         guard Glibc.send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-            return nil
+            return ""
         }
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -147,8 +174,7 @@ package final class LoadControl: Sendable {
             guard count > 0 else { break }
             answer += buffer.prefix(count)
         }
-        return answer.isEmpty
-            ? nil : String(decoding: answer.prefix { $0 != 10 }, as: UTF8.self)
+        return String(decoding: answer.prefix { $0 != 10 }, as: UTF8.self)
     }
 
     // MARK: Sockets

@@ -1,5 +1,4 @@
 import Curl
-import EventLoop
 import Foundation
 import Metrics
 package import Model
@@ -69,103 +68,52 @@ package final class LoadRemoteWriter: Service {
     }
 }
 
-/// Sends requests by HTTP POST, one at a time. Follows no redirect. `shutdown` must be called before
-/// it is released.
-///
-/// `@unchecked`: its variables are used on the loop's thread only, which `EventLoop` and `CurlMulti`
-/// check.
-private final class MetricsPoster: @unchecked Sendable {
-    private let loop: EventLoop
+/// Sends requests by HTTP POST. Follows no redirect. `shutdown` must be called before it is released.
+private final class MetricsPoster: Sendable {
+    private typealias Requests = CurlRequests<Void, String?>
+    private let requests: Requests
     private let timeoutSeconds: Double
-    private var multi: CurlMulti?
-    private var post: MetricsPost?
 
     init(timeoutSeconds: Double) throws(Failure) {
         self.timeoutSeconds = timeoutSeconds
         do {
-            try CurlGlobal.initialize()
-            loop = try EventLoop(name: "remote write")
+            requests = try Requests(name: "remote write", context: (), ended: "it was stopped") {
+                () throws(CurlError) in
+                try CurlEasy(options: CurlEasy.Options(userAgent: "dray/\(drayVersion)"))
+            }
         } catch {
             throw Failure(.workerInternal, "\(error)")
         }
     }
 
-    /// Returns the reason why a body was not accepted; nil if it was.
+    /// Returns the reason why a body was not accepted; nil if it was. Continues if the task is
+    /// cancelled meanwhile.
     func post(_ url: String, _ headers: [String], _ body: [UInt8]) async -> String? {
-        await withCheckedContinuation { continuation in
-            let isQueued = loop.execute { [self] in
-                start(url, headers, body) { continuation.resume(returning: $0) }
-            }
-            if !isQueued { continuation.resume(returning: "it was stopped") }
-        }
+        let request = Requests.Request(
+            { [timeoutSeconds] _, easy, finish throws(CurlError) in
+                try easy.setURL(url)
+                try easy.setHeaders(try CurlHeaders(headers + ["Expect:"]))
+                try easy.setPost(body)
+                try easy.setConnectTimeout(milliseconds: Int(timeoutSeconds * 500))
+                try easy.setTotalTimeout(milliseconds: Int(timeoutSeconds * 1_000))
+                return MetricsPost(finish)
+            }, failed: { $0.description })
+        return await requests.answer(to: request, endsWithTask: false)
     }
 
-    func shutdown() {
-        loop.execute { [self] in
-            if let post {
-                multi?.remove(post.easy)
-                post.finish("it was stopped")
-            }
-            multi?.close()
-            multi = nil
-        }
-        loop.shutdown()
-    }
-
-    private func start(
-        _ url: String, _ headers: [String], _ body: [UInt8],
-        _ completion: @escaping (String?) -> Void
-    ) {
-        do throws(CurlError) {
-            let easy = try CurlEasy(options: CurlEasy.Options(userAgent: "dray/\(drayVersion)"))
-            try easy.setURL(url)
-            try easy.setHeaders(try CurlHeaders(headers + ["Expect:"]))
-            var refusal: CurlError?
-            body.withUnsafeBytes { bytes in
-                do throws(CurlError) { try easy.setPost(bytes) } catch { refusal = error }
-            }
-            if let refusal { throw refusal }
-            try easy.setConnectTimeout(milliseconds: Int(timeoutSeconds * 500))
-            try easy.setTotalTimeout(milliseconds: Int(timeoutSeconds * 1_000))
-            let post = MetricsPost(easy) { [unowned self] failure in
-                self.post = nil
-                completion(failure)
-            }
-            easy.delegate = post
-            self.post = post
-            try multiHandle().add(easy)
-        } catch {
-            if let post { post.finish(error.description) } else { completion(error.description) }
-        }
-    }
-
-    private func multiHandle() throws(CurlError) -> CurlMulti {
-        if let multi { return multi }
-        let made = try CurlMulti(loop: loop, limits: CurlMulti.Limits())
-        multi = made
-        return made
-    }
+    func shutdown() { requests.shutdown() }
 }
 
 /// One request; confined to its loop.
 private final class MetricsPost: CurlEasyDelegate {
-    let easy: CurlEasy
-    private let completion: (String?) -> Void
+    private let finish: (String?) -> Void
     private var answer: [UInt8] = []
 
     private static let maxAnswerBytes = 64 << 10
     /// Part of a refusal that is shown.
     private static let shownBytes = 300
 
-    init(_ easy: CurlEasy, _ completion: @escaping (String?) -> Void) {
-        self.easy = easy
-        self.completion = completion
-    }
-
-    func finish(_ failure: String?) {
-        easy.delegate = nil
-        completion(failure)
-    }
+    init(_ finish: @escaping (String?) -> Void) { self.finish = finish }
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
         answer += bytes

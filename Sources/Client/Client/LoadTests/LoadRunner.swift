@@ -10,22 +10,21 @@ package protocol LoadRunner: Sendable {
     ///
     /// - Parameters:
     ///   - workers: number of workers; nil for all that the options allow.
+    ///   - onChange: receives each change of the load, in order and before the seconds after it; must
+    ///     not block.
     ///   - onInterval: receives the sum of all shards for each second; must not block.
     func run(
         _ scenario: LoadScenario, workers: Int?,
+        onChange: @escaping @Sendable (LoadChange) -> Void,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadRunEnd
 
     /// Ends the run at once and prevents further ones. From any thread.
     func stop(_ ending: LoadResult.Ending)
 
-    /// Changes the load of the run, from now to its planned end, and returns the seconds since the
-    /// start from which it holds; nil if nothing runs, or if this runner cannot. From any thread.
-    func change(to level: Double) -> Double?
-}
-
-extension LoadRunner {
-    package func change(to level: Double) -> Double? { nil }
+    /// Changes the load of the run, from now to its planned end; the run's `onChange` gets the change.
+    /// Throws `input.loadFixed` if nothing runs. From any thread.
+    func change(to level: Double) async throws
 }
 
 /// The end of a run.
@@ -47,7 +46,7 @@ package struct LoadRunEnd: Sendable {
 final class LocalLoadRunner: LoadRunner {
     private enum State {
         case idle
-        case running(LoadEngine)
+        case running(LoadEngine, onChange: @Sendable (LoadChange) -> Void)
         case stopped(LoadResult.Ending)
     }
 
@@ -65,6 +64,7 @@ final class LocalLoadRunner: LoadRunner {
 
     func run(
         _ scenario: LoadScenario, workers: Int?,
+        onChange: @escaping @Sendable (LoadChange) -> Void,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadRunEnd {
         var options = options
@@ -72,7 +72,7 @@ final class LocalLoadRunner: LoadRunner {
         let engine = try LoadEngine(plan: plan, scenario: scenario, options: options)
         let stopped = state.withLock { state -> LoadResult.Ending? in
             if case .stopped(let ending) = state { return ending }
-            state = .running(engine)
+            state = .running(engine, onChange: onChange)
             return nil
         }
         if let stopped { engine.stop(stopped) }
@@ -105,7 +105,7 @@ final class LocalLoadRunner: LoadRunner {
 
     func stop(_ ending: LoadResult.Ending) {
         let engine = state.withLock { state -> LoadEngine? in
-            guard case .running(let engine) = state else {
+            guard case .running(let engine, _) = state else {
                 state = .stopped(ending)
                 return nil
             }
@@ -116,10 +116,16 @@ final class LocalLoadRunner: LoadRunner {
         engine?.stop(ending)
     }
 
-    func change(to level: Double) -> Double? {
-        state.withLock { state in
-            if case .running(let engine) = state { engine.change(to: level) } else { nil }
+    func change(to level: Double) async throws {
+        // Under the lock, so that changes are reported in the order in which they are made.
+        let isMade = state.withLock { state in
+            guard case .running(let engine, let onChange) = state,
+                let change = engine.change(to: level)
+            else { return false }
+            onChange(change)
+            return true
         }
+        guard isMade else { throw Failure.loadNotRunning }
     }
 }
 
@@ -141,4 +147,12 @@ extension LoadScenario {
         guard model == .closed else { return loops }
         return min(loops, max(Int(min(maxLevel, 1e6).rounded(.up)), 1))
     }
+}
+
+extension Failure {
+    /// The failure of a change of the load while none is sent.
+    static let loadNotRunning = Failure(
+        .inputLoadFixed,
+        "The load cannot change now: only that of a running test, without --search and --scale, does."
+    )
 }

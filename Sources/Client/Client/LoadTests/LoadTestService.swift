@@ -87,9 +87,7 @@ package final class LoadTestService: DrainableService {
             })
         defer { metrics.end() }
         // Without it, the load cannot be changed, but the test can run.
-        let control = try? LoadControl { text throws(Failure) in
-            try LoadControl.change(session, text)
-        }
+        let control = try? LoadControl { text in try await LoadControl.change(session, text) }
         defer { control?.close() }
         try await session.run()
         let outcome = session.outcome

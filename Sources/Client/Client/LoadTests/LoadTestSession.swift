@@ -249,7 +249,9 @@ package final class LoadTestSession: Sendable {
             $0 = recorder
         }
         defer { running.withLock { $0 = nil } }
-        let end = try await runner.run(scenario, workers: workers) { [self] interval in
+        let end = try await runner.run(scenario, workers: workers) { [self] change in
+            record(change)
+        } onInterval: { [self] interval in
             let result = running.withLock { recorder -> LoadResult in
                 _ = recorder?.add(interval, of: 1)
                 return recorder?.totals ?? LoadResult()
@@ -267,24 +269,30 @@ package final class LoadTestSession: Sendable {
     ///
     /// - Parameter level: arrivals per second, or users.
     ///
-    /// Throws `input.field` for a level that is not allowed, and `input.state` if nothing runs.
-    func change(to level: Double) throws(Failure) {
-        try check(level: level)
-        guard mode == .once, running.withLock({ $0 != nil }),
-            let seconds = runner.change(to: level)
-        else {
+    /// Throws `input.field` for a level that is not allowed, `input.loadFixed` if the load cannot
+    /// change or nothing runs, and what a cluster refuses.
+    func change(to level: Double) async throws {
+        guard let range = scenario.range else {
             throw Failure(
-                .inputField, at: .field("rate"), "the load cannot change now",
-                allowed: "while a test sends its load from its own process, without --search and "
-                    + "--scale")
+                .inputLoadFixed,
+                "The load of a replay cannot change: it keeps the log's times (--speed-up).")
         }
+        try range.check(level)
+        guard mode == .once, running.withLock({ $0 != nil }) else { throw Failure.loadNotRunning }
+        try await runner.change(to: level)
+    }
+
+    /// Records a change in the results, for which the stages are those that were sent.
+    private func record(_ change: LoadChange) {
         let changed = running.withLock { recorder -> LoadScenario? in
             recorder?.update {
-                $0.scenario.stages = $0.scenario.stages.changed(atSeconds: seconds, to: level)
+                $0.scenario.stages = $0.scenario.stages.changed(by: change)
+                let places = change.level == change.level.rounded() ? 0 : 1
+                let level = HumanFormat.fixed(change.level, places: places)
                 let unit = $0.scenario.model == .closed ? " users" : "/s"
                 $0.notes.append(
-                    "Its load was changed while it ran, to \(Self.text(level))"
-                        + "\(unit) after \(HumanFormat.fixed(seconds, places: 1)) s.")
+                    "Its load was changed while it ran, to \(level)\(unit) after "
+                        + "\(HumanFormat.fixed(change.seconds, places: 1)) s.")
                 // A bounded number of notes; the stages have all changes.
                 if $0.notes.count > Self.maxNotes { $0.notes.remove(at: 1) }
             }
@@ -294,33 +302,6 @@ package final class LoadTestSession: Sendable {
     }
 
     private static let maxNotes = 20
-
-    private static func text(_ level: Double) -> String {
-        HumanFormat.fixed(level, places: level == level.rounded() ? 0 : 1)
-    }
-
-    private func check(level: Double) throws(Failure) {
-        func refuse(_ allowed: String) -> Failure {
-            Failure(
-                .inputField, at: .field("rate"), "given \(Self.text(level))",
-                allowed: allowed)
-        }
-        guard scenario.replay == nil else {
-            throw refuse("none in a replay, which keeps the log's times (--speed-up)")
-        }
-        guard scenario.model == .closed else {
-            guard LoadLimits.rate.contains(level) else {
-                throw refuse("0 to \(Int(LoadLimits.rate.upperBound)) arrivals per second")
-            }
-            return
-        }
-        // Beyond the slots, users would wait for one another.
-        let most =
-            scenario.user == .requests ? scenario.concurrency : Int(LoadLimits.users.upperBound)
-        guard level == level.rounded(), (0...Double(most)).contains(level) else {
-            throw refuse("a whole number of users up to \(most), its slots (--concurrency)")
-        }
-    }
 
     private func finish(_ result: inout LoadResult, _ end: LoadRunEnd, _ scenario: LoadScenario) {
         result.ending = end.ending

@@ -1,12 +1,19 @@
 package import API
 import Model
 import Rendering
+import Text
 
 /// Figures of recordings, for people.
 package enum RecordingText {
     /// Returns `recording: 120 segments, 3 gaps, 4 s behind live`, or, after the end,
-    /// `recorded until its end: …`.
+    /// `recorded until its end: …`; with the names of what is not recorded.
     package static func line(_ recording: AssetRecording) -> String {
+        let names = recording.unrecorded ?? []
+        return progress(recording)
+            + (names.isEmpty ? "" : "; not recorded: \(printable(names.joined(separator: ", ")))")
+    }
+
+    private static func progress(_ recording: AssetRecording) -> String {
         let figures = figures(recording.segments, recording.gaps)
         guard let end = recording.end else {
             return "recording: \(figures), \(behind(recording.behindSeconds))"
@@ -24,7 +31,10 @@ package enum RecordingText {
 
     /// The same for a catalog.
     package static func line(_ recording: CatalogRecording) -> String {
-        let figures = figures(recording.segments, recording.gaps)
+        var figures = figures(recording.segments, recording.gaps)
+        if recording.unrecorded > 0 {
+            figures += ", " + HumanFormat.count(recording.unrecorded, "rendition") + " not recorded"
+        }
         guard recording.recording > 0 else {
             return "recorded \(HumanFormat.count(recording.titles, "title")): \(figures)"
         }

@@ -122,7 +122,7 @@ package final class RefreshSession: FollowingSession {
         while clock.now < end, !Task.isCancelled {
             let status = try? await client.status(of: catalog, withActive: false, retrySeconds: 1)
             guard status?.state == .running else { return }
-            // The API has no event for a catalog's end: `CatalogFollower` polls as well.
+            // For some seconds at most, the status needs no stream of events.
             try? await Task.sleep(for: .milliseconds(50))
         }
     }

@@ -17,7 +17,7 @@ package final class SitesSession: FollowingSession {
     package let name = "prefetch"
 
     package struct Plan: Sendable {
-        /// Of every site; its storage URL is ignored.
+        /// The catalog of every site; its storage URL is ignored.
         var catalog: CatalogSubmission
         var sites: SiteNames
         var source: ListSource

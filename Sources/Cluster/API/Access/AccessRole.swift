@@ -1,4 +1,4 @@
-/// What the holder of an access token may do.
+/// Role of an access token: what its holder may do.
 package enum AccessRole: String, Codable, CaseIterable, Sendable {
     /// Everything, also creating and revoking tokens.
     case admin
@@ -11,7 +11,7 @@ package enum AccessRole: String, Codable, CaseIterable, Sendable {
     /// Leases jobs of its queues, reports them and sends heartbeats.
     case worker
 
-    /// What it allows, for people.
+    /// Rights of the role, for people.
     package var allowance: String {
         switch self {
         case .admin: "everything"

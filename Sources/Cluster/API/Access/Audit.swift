@@ -12,7 +12,7 @@ package struct AuditEntry: Codable, Hashable, Sendable {
     package var role: AccessRole
     /// Method and path of the route: `POST /v1/queues/{queue}/control`.
     package var action: String
-    /// What was changed, and how; without secrets of URLs.
+    /// The changed object and the change; without secrets of URLs.
     package var object: String
     /// HTTP status of the answer; nil while it is not known, for good if the coordinator was killed.
     package var status: Int?

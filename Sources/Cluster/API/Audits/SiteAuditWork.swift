@@ -129,7 +129,7 @@ package struct SiteAuditChecked: Codable, Sendable {
     /// True if a job may resume the asset's bodies.
     package var assets: [Bool] = []
 
-    /// What is recorded of a segment's key now.
+    /// The present record of a segment's key.
     package struct Record: Codable, Hashable, Sendable {
         /// Nil if it is not recorded as stored, or its asset is under way.
         package var bytes: Int64?
@@ -147,7 +147,7 @@ package struct SiteAuditChecked: Codable, Sendable {
         }
     }
 
-    /// Who a file in Dray's own directory belongs to.
+    /// Owner of a file in Dray's own directory.
     package enum Owner: String, Codable, CaseIterable, Sendable {
         /// Work that continues.
         case inUse

@@ -25,7 +25,7 @@ package struct SiteReport: Codable, Hashable, Sendable {
     package var site: SiteID
     /// Free bytes of its file system, 0 or more; nil if unknown.
     package var availableBytes: Int64?
-    /// True if the worker has just written there, because a lease requested a test.
+    /// True if the worker has just written there, because a lease or a coordinator requested a test.
     package var isSound: Bool
 
     package init(site: SiteID, availableBytes: Int64?, isSound: Bool) {

@@ -98,6 +98,9 @@ package struct LoadTestReport: Codable, Sendable {
     package var failure: Failure?
     /// The last received order: the answer is delayed while it would be the same.
     package var known: LoadTestOrder.Kind?
+    /// Number of received changes of the load: the order has those after them, at once. Nil to get
+    /// none.
+    package var changes: Int?
     /// Maximum delay, 0 to `WireLimits.loadWaitMilliseconds`.
     package var waitMilliseconds: Int
 
@@ -138,6 +141,9 @@ package struct LoadTestOrder: Codable, Sendable {
     /// run: index of the shard, and their number.
     package var shard: Int?
     package var shards: Int?
+    /// run: changes of the load that the worker does not have, by revision; nil for none. They are of
+    /// the whole test: each shard divides them as the scenario's load.
+    package var changes: [LoadTestChange]?
 
     package enum Kind: String, Codable, CaseIterable, Sendable {
         case wait

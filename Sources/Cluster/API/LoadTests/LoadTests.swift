@@ -28,11 +28,13 @@ package struct LoadTestSubmission: Codable, Sendable {
     /// URLs of a replay, one a line, for all workers, in blocks of up to `WireLimits.loadPageBytes`;
     /// nil for other tests.
     package var urls: [String]?
+    /// The loads that it can be given while it runs; nil if its load cannot change.
+    package var range: LoadRange?
 
     package init(
         id: LoadTestID, name: String, queue: String? = nil, scenario: String, workers: Int? = nil,
         atLeast: Int, waitSeconds: Double, durationSeconds: Double, parts: Int? = nil,
-        urls: [String]? = nil
+        urls: [String]? = nil, range: LoadRange? = nil
     ) {
         self.id = id
         self.name = name
@@ -44,6 +46,33 @@ package struct LoadTestSubmission: Codable, Sendable {
         self.durationSeconds = durationSeconds
         self.parts = parts
         self.urls = urls
+        self.range = range
+    }
+}
+
+/// `POST /v1/load-tests/{id}/load`: changes the load of a running test, from shortly after to its
+/// planned end. The answer is the change. A repeated request has the same answer, unless another
+/// change came between: the last one holds.
+package struct LoadTestChangeRequest: Codable, Sendable {
+    /// Arrivals per second, or users, of all shards together, in the test's `LoadRange`; 0 to pause.
+    package var level: Double
+
+    package init(level: Double) { self.level = level }
+}
+
+/// A change of the load of a running test.
+package struct LoadTestChange: Codable, Hashable, Sendable {
+    /// From 1, in the order of the changes: the latest holds from its time on.
+    package var revision: Int
+    /// Seconds since the test's start from which it holds.
+    package var seconds: Double
+    /// Arrivals per second, or users, of all shards together.
+    package var level: Double
+
+    package init(revision: Int, seconds: Double, level: Double) {
+        self.revision = revision
+        self.seconds = seconds
+        self.level = level
     }
 }
 
@@ -92,6 +121,10 @@ package struct LoadTestStatus: Codable, Sendable {
     package var ended: Double?
     /// Why it never started, or why it was stopped without a request.
     package var failure: Failure?
+    /// The loads that it can be given while it runs; nil if its load cannot change.
+    package var range: LoadRange?
+    /// The latest change of its load; nil for none.
+    package var change: LoadTestChange?
     /// Shards by their numbers. Those without a number come last, because the test has not started
     /// or started without them.
     package var shards: [Shard]
@@ -129,7 +162,8 @@ package struct LoadTestStatus: Codable, Sendable {
     package init(
         id: LoadTestID, name: String, queue: String?, state: LoadTestState, workers: Int?,
         atLeast: Int, created: Double, joinUntil: Double, started: Double?, ended: Double?,
-        failure: Failure?, shards: [Shard], now: Double
+        failure: Failure?, range: LoadRange? = nil, change: LoadTestChange? = nil, shards: [Shard],
+        now: Double
     ) {
         self.id = id
         self.name = name
@@ -142,6 +176,8 @@ package struct LoadTestStatus: Codable, Sendable {
         self.started = started
         self.ended = ended
         self.failure = failure
+        self.range = range
+        self.change = change
         self.shards = shards
         self.now = now
     }
@@ -164,11 +200,16 @@ package struct LoadTestFollow: Codable, Sendable {
     package var waitMilliseconds: Int
     /// The previously received state of the test; another one is a change.
     package var known: LoadTestState?
+    /// Number of received changes of the load: those after them are answered at once. Nil to get none.
+    package var changes: Int?
 
-    package init(after: [Int], waitMilliseconds: Int, known: LoadTestState? = nil) {
+    package init(
+        after: [Int], waitMilliseconds: Int, known: LoadTestState? = nil, changes: Int? = nil
+    ) {
         self.after = after
         self.waitMilliseconds = waitMilliseconds
         self.known = known
+        self.changes = changes
     }
 }
 
@@ -177,6 +218,9 @@ package struct LoadTestNews: Codable, Sendable {
     package var test: LoadTestStatus
     /// Consecutive seconds of each shard; the earliest ones first.
     package var intervals: [Interval]
+    /// Changes of the load after the received ones, by revision; nil for none. None comes later than
+    /// seconds in which it holds.
+    package var changes: [LoadTestChange]?
     /// True if more can be requested at once.
     package var hasMore: Bool
 

@@ -25,9 +25,9 @@ package struct CacheReport: Codable, Hashable, Sendable {
         package var unknown = 0
         /// Not served.
         package var failed = 0
-        /// Of all these: objects that are not stored, or were no hit when requested again.
+        /// Objects, of all these, that are not stored, or were no hit when requested again.
         package var notCached = 0
-        /// Of these: objects that the cache had before.
+        /// Objects, of these, that the cache had before.
         package var evicted = 0
         /// Objects of which another POP served other bytes.
         package var differing = 0

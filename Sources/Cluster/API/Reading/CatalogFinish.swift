@@ -11,7 +11,7 @@ package struct CatalogFinish: Hashable, Sendable {
         case unknown(Obstacle)
     }
 
-    /// What determines the time that is left.
+    /// The limit that determines the time that is left.
     package enum Bound: Hashable, Sendable {
         /// The rate of so many workers.
         case workers(Int)

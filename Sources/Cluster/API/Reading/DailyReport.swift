@@ -1,6 +1,6 @@
 package import Model
 
-/// What `GET /v1/report` is asked for.
+/// Parameters of `GET /v1/report`.
 package struct DailyReportQuery: Hashable, Sendable {
     package var grouping = DailyReport.Grouping.day
     package var period = Period.last(days: 7)
@@ -133,7 +133,7 @@ package struct DailyReport: Codable, Sendable {
         }
     }
 
-    /// What became of the assets that met a failure code. An asset counts when it has ended, once
+    /// Outcomes of the assets that met a failure code. An asset counts when it has ended, once
     /// for each code that it met, as completed by the most that was done about the code.
     package struct Recovery: Codable, Hashable, Sendable {
         /// Failed attempts; also those after which a mirror served the file in the same attempt.

@@ -19,7 +19,7 @@ package struct ClusterEvent: Codable, Hashable, Sendable {
     package var worker: WorkerID?
     /// Storage URL of the site, of catalogs and assets too.
     package var site: String?
-    /// What failed, why a worker cannot work, or why an origin has a cooldown.
+    /// Code of the failure, or of the reason why a worker cannot work or an origin has a cooldown.
     package var code: FailureCode?
     package var message: String?
     /// Assets that it is about: all of the catalog, or those that one request changed at once.

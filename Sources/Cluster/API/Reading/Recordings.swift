@@ -11,6 +11,9 @@ package struct AssetRecording: Codable, Hashable, Sendable {
     package var behindSeconds: Double
     /// Why it has ended; nil while its manifests are reloaded.
     package var end: RecordingEnd?
+    /// Names of renditions or representations that have joined the title since, and are not
+    /// recorded; nil for none.
+    package var unrecorded: [String]?
 }
 
 /// Figures of the recordings of a catalog.
@@ -24,4 +27,6 @@ package struct CatalogRecording: Codable, Hashable, Sendable {
     package var gaps: Int
     /// Of the title that is furthest behind.
     package var behindSeconds: Double
+    /// Number of renditions and representations that are not recorded.
+    package var unrecorded: Int
 }

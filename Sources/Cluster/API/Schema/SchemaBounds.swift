@@ -240,7 +240,20 @@ extension LoadTestFollow: SchemaBounded {
         [
             "after": [.items(0...WireLimits.loadWorkers, each: .range(0...608_401))],
             "waitMilliseconds": [.range(0...WireLimits.loadWaitMilliseconds)],
+            "changes": [.range(0...WireLimits.loadChanges)],
         ]
+    }
+}
+
+extension LoadRange: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["most": [.range(WireLimits.loadLevel)], "seconds": [.range(WireLimits.loadSeconds)]]
+    }
+}
+
+extension LoadTestChangeRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["level": [.range(WireLimits.loadLevel)]]
     }
 }
 
@@ -255,6 +268,7 @@ extension LoadTestReport: SchemaBounded {
             "cores": [.range(1...10_000)],
             "intervals": [.items(0...WireLimits.intervalsPerReport)],
             "breakdown": [.characters(1...WireLimits.breakdownBytes)],
+            "changes": [.range(0...WireLimits.loadChanges)],
         ]
     }
 }
@@ -329,6 +343,7 @@ extension ResolvedSegment: SchemaBounded {
             "url": Schema.Bound.url, "key": Schema.Bound.key, "bytes": Schema.Bound.bytes,
             "sha256": Schema.Bound.sha256, "servedSHA256": Schema.Bound.sha256,
             "mirrors": [.items(1...WireLimits.mirrorsPerSegment)],
+            "objectOffset": [.range(0...Int(RecordingCursor.MPD.maxPosition))],
         ]
     }
 }

@@ -76,7 +76,7 @@ package struct SourceReport: Codable, Sendable {
     package var worker: WorkerID
     package var lease: LeaseID
     package var result: SourceResult
-    /// Of a list that is applied: its only validator, its digest, its assets, and how many of them the
+    /// For a list that is applied: its only validator, its digest, its assets, and how many of them the
     /// catalog did not have.
     package var validator: String?
     package var sha256: String?

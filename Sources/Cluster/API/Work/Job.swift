@@ -69,7 +69,7 @@ package struct Fetch: Hashable, Sendable {
     package var key: String
     package var role: SegmentRole
     package var body: Body
-    /// The expected length if the list gives one; of a part its own.
+    /// The expected length if the list gives one; of a part or a byte range its own.
     package var length: Int64?
     /// The digest stated by the list or by the manifest's resolution.
     package var sha256: String?
@@ -91,6 +91,8 @@ package struct Fetch: Hashable, Sendable {
         case whole(isDivisible: Bool, abandoned: MultipartID?)
         /// A range of a multipart file.
         case part(MultipartFile, offset: Int64, length: Int64)
+        /// A byte range of the object, which is stored as a file of its own.
+        case range(offset: Int64, length: Int64)
         /// The rewritten manifest that the coordinator has (`POST /v1/rewritten-manifests`).
         case rewrittenManifest
     }
@@ -179,6 +181,8 @@ package enum JobField: Int, WireField {
     case abandonedMultipart
     /// True for a rewritten manifest; otherwise null.
     case isRewritten
+    /// Of a byte range that is stored as a file of its own; otherwise null.
+    case objectOffset
     case mirrors, mirrorOrigin, knownValidator, knownVerified
     case stated, parts
     case assetKind, titles
@@ -281,9 +285,11 @@ extension Fetch.Body {
     ) throws {
         var (offset, multipart, abandoned) = (Int64?.none, MultipartFile?.none, MultipartID?.none)
         var (isWhole, isRewritten) = (false, false)
+        var objectOffset: Int64?
         switch self {
         case .whole(let isDivisible, let left): (isWhole, abandoned) = (!isDivisible, left)
         case .part(let file, let start, _): (multipart, offset) = (file, start)
+        case .range(let start, _): objectOffset = start
         case .rewrittenManifest: isRewritten = true
         }
         try coder.code(.rangeOffset, &offset)
@@ -291,12 +297,16 @@ extension Fetch.Body {
         try coder.codeFlag(.isWhole, &isWhole)
         try coder.code(.abandonedMultipart, &abandoned)
         try coder.codeFlag(.isRewritten, &isRewritten)
+        try coder.code(.objectOffset, &objectOffset)
         guard coder.isReading else { return }
         if let offset {
             guard let multipart, let length else {
                 throw incomplete("a part lacks its file or its length.")
             }
             self = .part(multipart, offset: offset, length: length)
+        } else if let objectOffset {
+            guard let length else { throw incomplete("a byte range lacks its length.") }
+            self = .range(offset: objectOffset, length: length)
         } else if isRewritten {
             self = .rewrittenManifest
         } else {

@@ -83,6 +83,9 @@ package struct LeaseGrant: Codable, Sendable {
     package var audit: SiteAuditCall?
     /// A source that needs the worker; nil for none.
     package var source: SourceCall?
+    /// A site that the worker must probe, whether or not it gets jobs of it: it tests it as one with
+    /// `SiteSpace.isTried`, and reports success in a heartbeat. Nil for none.
+    package var probe: LeasedSite?
     /// Traces of the jobs, if the request asks for them; nil for none.
     package var traces: [LeasedTrace]?
     /// True if the single job runs alone, because a worker crashed on it: the worker starts nothing
@@ -189,7 +192,7 @@ extension LeaseGrant: WireTable {
     package enum Field: Int, WireField {
         case lease, seconds, waitedSeconds, cluster, isAlone
         case site, storageURL, volume, space, shares, cooling, siteShares, loadTest, traces, audit
-        case source
+        case source, probe
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -228,5 +231,6 @@ extension LeaseGrant: WireTable {
         try coder.codeJSON(.traces, &traces)
         try coder.codeJSON(.audit, &audit)
         try coder.codeJSON(.source, &source)
+        try coder.codeJSON(.probe, &probe)
     }
 }

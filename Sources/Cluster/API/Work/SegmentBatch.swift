@@ -10,7 +10,7 @@ package struct SegmentBatch: Codable, Sendable {
     /// With the title's first segment: rules that its manifests break,
     /// `WireLimits.warningsPerAsset` at most. Nil for none.
     package var warnings: ManifestWarnings?
-    /// Of a live title that is recorded: what the reload of its playlists found. Their ordinals are
+    /// For a live title that is recorded: what the reload of its playlists found. Their ordinals are
     /// indexes then. Nil for others.
     package var recording: RecordingUpdate?
 
@@ -53,7 +53,7 @@ extension SegmentBatch: WireTable {
 
 extension ResolvedSegment: WireRow {
     package enum Field: Int, WireField {
-        case ordinal, url, key, role, bytes, sha256, content, servedSHA256, mirrors
+        case ordinal, url, key, role, bytes, sha256, content, servedSHA256, mirrors, objectOffset
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -72,5 +72,6 @@ extension ResolvedSegment: WireRow {
         try coder.code(.content, &content)
         try coder.code(.servedSHA256, &servedSHA256)
         try coder.code(.mirrors, &mirrors)
+        try coder.code(.objectOffset, &objectOffset)
     }
 }

@@ -19,7 +19,7 @@ enum AccessRule: Sendable, CaseIterable {
         }
     }
 
-    /// Who can help a token of another role, and what that role allows.
+    /// Returns who can help a token of another role, and what that role allows.
     func hint(for role: AccessRole) -> String {
         let needed = AccessRole.allCases.last(where: allows) ?? .admin
         return "Ask an administrator for a token of the role \(needed.rawValue) "

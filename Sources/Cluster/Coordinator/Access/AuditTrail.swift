@@ -9,7 +9,7 @@ struct Change: Sendable {
     /// A change that was made.
     struct Made: Sendable {
         let answer: HTTPResponse
-        /// What is known of the object now, such as its number; nil for nothing more.
+        /// Details of the object, such as its number; nil for none.
         let detail: String?
 
         init(_ answer: HTTPResponse, detail: String? = nil) {
@@ -18,7 +18,7 @@ struct Change: Sendable {
         }
     }
 
-    /// What is changed, and how; without secrets of URLs.
+    /// The changed object and the change; without secrets of URLs.
     let object: String
     /// True if many requests make one change: each caller's first one at each coordinator is recorded.
     var isPart = false

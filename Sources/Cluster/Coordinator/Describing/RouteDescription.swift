@@ -1,7 +1,7 @@
 import API
 import Model
 
-/// What a route is for, what it takes and what it answers: for `/openapi.json` and `docs/api.md`.
+/// Describes a route, its parameters and its answers, for `/openapi.json` and `docs/api.md`.
 ///
 /// Method, path, roles and the statuses that follow from them are the route's own.
 struct RouteDescription: Sendable {

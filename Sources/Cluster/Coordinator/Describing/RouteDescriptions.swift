@@ -254,6 +254,10 @@ extension RouteDescription {
         "POST /v1/load-tests/{test}/follow": Self(
             "Returns the changes of a load test, and keeps it running.",
             body: LoadTestFollow.self, .json(LoadTestNews.self)),
+        "POST /v1/load-tests/{test}/load": Self(
+            "Changes the rate or the users of a running load test, from two seconds after to its "
+                + "planned end.",
+            body: LoadTestChangeRequest.self, .json(LoadTestChange.self)),
         "POST /v1/load-tests/{test}/stop": Self(
             "Stops all workers of a load test.", body: NoFields.self, .json(LoadTestStatus.self)),
         "GET /v1/load-tests/{test}/breakdown": Self(

@@ -21,6 +21,7 @@ extension Chore {
                 try await queue.sites.applySchedules(all: false)
             },
             Chore("watch sites", every: .seconds(1)) { try await queue.sites.closed.watch() },
+            Chore("look for sites to probe", every: .seconds(1)) { try await memory.loadProbes() },
             Chore("read site limits", every: .seconds(1)) { try await memory.loadSiteBounds() },
             Chore("end expired leases", every: .seconds(1)) {
                 let ended = try await queue.leases.sweep()

@@ -4,8 +4,8 @@ import Model
 import Services
 
 /// The part of the database that a coordinator keeps in memory, so that answers to workers cost no
-/// queries: cooldowns of origins, limits of sites, load tests that need workers, and access tokens.
-/// Reads it again when it changes.
+/// queries: cooldowns of origins, limits of sites, load tests and sites that need workers, and
+/// access tokens. Reads it again when it changes.
 struct ClusterMemory: Sendable {
     let queue: JobQueue
     /// Fired when waiting lease requests must be answered.
@@ -14,6 +14,7 @@ struct ClusterMemory: Sendable {
     let loadTests: CalledLoadTests
     let audits = CalledWork<SiteAuditCall>()
     let sources = CalledWork<SourceCall>()
+    let probes = CalledWork<SiteToProbe>()
     let access: Access
     private let failures: BackgroundFailures
 
@@ -48,6 +49,10 @@ struct ClusterMemory: Sendable {
 
     func loadAudits() async throws {
         if audits.set(try await queue.siteAudits.called()) { signal.fire() }
+    }
+
+    func loadProbes() async throws {
+        if probes.set(try await queue.sites.closed.unprobed()) { signal.fire() }
     }
 
     func loadSources() async throws {

@@ -35,8 +35,8 @@ enum FailureAnswer {
         case .inputNotFound: 404
         case .inputMethod: 405
         case .workerLeaseLost, .inputDraining, .inputLoadTestRunning, .inputAuditRunning,
-            .inputCacheSite, .storageOutsideRoots, .inputAlreadyCreated, .inputNameInUse,
-            .clusterRequestRunning:
+            .inputLoadFixed, .inputCacheSite, .storageOutsideRoots, .inputAlreadyCreated,
+            .inputNameInUse, .clusterRequestRunning:
             409
         case .clusterEventsGone: 410
         case .inputTooLarge: 413

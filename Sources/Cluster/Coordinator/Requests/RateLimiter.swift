@@ -23,9 +23,9 @@ package struct RequestRate: Sendable, Equatable {
 
 /// Limits of requests; nil for none.
 package struct RequestRates: Sendable, Equatable {
-    /// Of each token, over all its connections; routes of workers do not count.
+    /// Rate of each token, over all its connections; routes of workers do not count.
     package var token: RequestRate?
-    /// Of each address without a valid token; an address is an IPv6 network of 64 bits, and this
+    /// Rate of each address without a valid token; an address is an IPv6 network of 64 bits, and this
     /// machine's own senders, which cannot be distinguished, have no limit.
     package var address: RequestRate?
 

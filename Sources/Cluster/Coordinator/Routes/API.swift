@@ -36,7 +36,7 @@ struct API: Sendable {
         leases = LeaseRoutes(
             queue: queue, signal: memory.signal, cooling: memory.cooling,
             loadTests: memory.loadTests, audits: memory.audits, sources: memory.sources,
-            metrics: counts)
+            probes: memory.probes, metrics: counts)
         results = ResultRoutes(
             queue: queue, reported: reported, cooling: memory.cooling, metrics: counts)
         catalogs = CatalogRoutes(queue: queue, reported: reported)
@@ -174,6 +174,7 @@ struct API: Sendable {
             .get("/v1/load-tests/{test}", .readers, loadTests.status),
             .change("/v1/load-tests/{test}/data", .operators, loadTests.add),
             .post("/v1/load-tests/{test}/follow", .operators, loadTests.follow),
+            .change("/v1/load-tests/{test}/load", .operators, loadTests.change),
             .change("/v1/load-tests/{test}/stop", .operators, loadTests.stop),
             .get("/v1/load-tests/{test}/breakdown", .operators, loadTests.breakdown),
         ]

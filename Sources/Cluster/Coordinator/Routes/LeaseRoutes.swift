@@ -13,10 +13,11 @@ struct LeaseRoutes: Sendable {
     let loadTests: CalledLoadTests
     let audits: CalledWork<SiteAuditCall>
     let sources: CalledWork<SourceCall>
+    let probes: CalledWork<SiteToProbe>
     let metrics: CoordinatorMetrics
 
     /// Leases a batch. Without jobs, it waits until some appear, the client's time is over, or
-    /// there is a new cooldown or load test.
+    /// there is a new cooldown, a load test, or a site to probe.
     func lease(
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> HTTPResponse {
@@ -41,6 +42,7 @@ struct LeaseRoutes: Sendable {
             if wanted.takesSources, let call = sources.take(for: wanted.queues) {
                 return try .wire(grant(source: call), for: request)
             }
+            let probe = try await probe(for: wanted)
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
             var grant = try await queue.claims.lease(wanted, as: lease)
@@ -48,6 +50,7 @@ struct LeaseRoutes: Sendable {
             metrics.count(grant)
             grant.waitedSeconds = waited
             grant.cooling = cooling.answer(to: grant, askedAt: askedAt)
+            grant.probe = probe
             if let lease = grant.lease {
                 guard request.isPeerConnected() else {
                     return try await takeBack(grant, lease, from: wanted.worker)
@@ -55,7 +58,7 @@ struct LeaseRoutes: Sendable {
                 return try .wire(grant, for: request)
             }
             let rest = clock.now.duration(to: deadline)
-            guard rest > .zero, !signal.isClosed, cooling.changes == known else {
+            guard rest > .zero, !signal.isClosed, cooling.changes == known, probe == nil else {
                 return try .wire(grant, for: request)
             }
             // No notification announces that a worker may try a job alone.
@@ -72,6 +75,14 @@ struct LeaseRoutes: Sendable {
     private func audit(for request: LeaseRequest) -> SiteAuditCall? {
         guard let past = request.pastAudits else { return nil }
         return audits.first(for: request.queues) { past.contains($0.id) }
+    }
+
+    /// Returns a site that the worker must probe; nil for none. Another coordinator may have asked a
+    /// worker since this one read the list.
+    private func probe(for request: LeaseRequest) async throws -> LeasedSite? {
+        let site = probes.take(for: request.queues) { $0.mayBeProbed(by: request) }
+        guard let site else { return nil }
+        return try await queue.sites.closed.probe(site.id, by: request.worker)
     }
 
     private func grant(

@@ -50,6 +50,17 @@ struct LoadTestRoutes: Sendable {
         }
     }
 
+    func change(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let id = try Self.test(path)
+        let change: LoadTestChangeRequest = try RequestBody.read(request)
+        try Validation.check(change)
+        return Change("load test \(id), its load: \(change.level)") {
+            try .wire(try await queue.loadTests.change(id, to: change.level))
+        }
+    }
+
     func stop(
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> Change {
@@ -77,51 +88,16 @@ struct LoadTestRoutes: Sendable {
         let id = try Self.test(path)
         let asked: LoadTestFollow = try RequestBody.read(request)
         try Validation.check(asked)
-        let clock = ContinuousClock()
-        let deadline = clock.now + .milliseconds(asked.waitMilliseconds)
-        while true {
-            let version = loadTests.news.version
-            try caller.requireCurrent()
-            let answer = try await queue.loadTests.follow(id, after: asked.after)
-            let isNews = !answer.intervals.isEmpty || answer.test.state != asked.known
-            let rest = clock.now.duration(to: deadline)
-            guard !isNews, rest > .zero, !loadTests.news.isClosed, request.isPeerConnected() else {
-                return try .wire(answer)
-            }
-            await loadTests.news.wait(
-                after: version, atMost: min(rest, .milliseconds(Self.followMilliseconds)))
-        }
-    }
-
-    func join(
-        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
-    ) async throws -> HTTPResponse {
-        let id = try Self.test(path)
-        let join: LoadTestJoin = try RequestBody.read(request)
-        try Validation.check(join)
-        try await require(id, caller)
-        return try await longAnswers.take {
-            try .wire(try await queue.loadTests.shards.join(id, join))
-        }
-    }
-
-    func parts(
-        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
-    ) async throws -> HTTPResponse {
-        let id = try Self.test(path)
-        let asked: LoadTestPartsRequest = try RequestBody.read(request)
-        try Validation.check(asked)
-        try await require(id, caller)
-        return try await longAnswers.take {
-            guard request.isPeerConnected() else { return .done }
-            return try .wire(try await queue.loadTests.shards.parts(asked, of: id))
-        }
-    }
-
-    /// Throws `cluster.outOfScope` for a load test of another queue than those of a worker.
-    private func require(_ id: LoadTestID, _ caller: Caller) async throws {
-        guard caller.isBoundToQueues else { return }
-        try caller.require(loadTestOf: try await queue.loadTests.status(of: id).queue)
+        return try await hold(
+            request, caller, milliseconds: asked.waitMilliseconds,
+            pollMilliseconds: Self.followMilliseconds,
+            isNews: {
+                !$0.intervals.isEmpty || $0.changes != nil || $0.test.state != asked.known
+            },
+            read: { _ in
+                try await queue.loadTests.follow(
+                    id, after: asked.after, changes: asked.changes)
+            })
     }
 
     func report(
@@ -130,19 +106,76 @@ struct LoadTestRoutes: Sendable {
         let id = try Self.test(path)
         let report: LoadTestReport = try RequestBody.read(request)
         try Validation.check(report)
+        let shards = queue.loadTests.shards
+        return try await hold(
+            request, caller, milliseconds: report.waitMilliseconds,
+            isNews: { $0.kind != report.known || $0.changes != nil },
+            read: { isFirst in
+                isFirst
+                    ? try await shards.report(report, of: id)
+                    : try await shards.order(
+                        of: id, worker: report.worker, changes: report.changes)
+            })
+    }
+
+    /// Reads an answer, and again whenever a load test has changed, until it is news or the time is over.
+    ///
+    /// - Parameter pollMilliseconds: also reads after this time without a change.
+    private func hold<Answer: Encodable>(
+        _ request: HTTPRequest, _ caller: Caller, milliseconds: Int,
+        pollMilliseconds: Int = WireLimits.loadWaitMilliseconds,
+        isNews: (Answer) -> Bool, read: (_ isFirst: Bool) async throws -> Answer
+    ) async throws -> HTTPResponse {
         let clock = ContinuousClock()
-        let deadline = clock.now + .milliseconds(report.waitMilliseconds)
-        var version = loadTests.news.version
-        var order = try await queue.loadTests.shards.report(report, of: id)
+        let deadline = clock.now + .milliseconds(milliseconds)
+        var isFirst = true
         while true {
-            let rest = clock.now.duration(to: deadline)
-            guard order.kind == report.known, rest > .zero, !loadTests.news.isClosed,
-                request.isPeerConnected()
-            else { return try .wire(order) }
-            await loadTests.news.wait(after: version, atMost: rest)
+            let version = loadTests.news.version
             try caller.requireCurrent()
-            version = loadTests.news.version
-            order = try await queue.loadTests.shards.order(of: id, worker: report.worker)
+            let answer = try await read(isFirst)
+            isFirst = false
+            let rest = clock.now.duration(to: deadline)
+            guard !isNews(answer), rest > .zero, !loadTests.news.isClosed,
+                request.isPeerConnected()
+            else { return try .wire(answer) }
+            await loadTests.news.wait(
+                after: version, atMost: min(rest, .milliseconds(pollMilliseconds)))
+        }
+    }
+
+    func join(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        let join: LoadTestJoin = try RequestBody.read(request)
+        try Validation.check(join)
+        return try await answerLong(request, path, caller) {
+            try await queue.loadTests.shards.join($0, join)
+        }
+    }
+
+    func parts(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        let asked: LoadTestPartsRequest = try RequestBody.read(request)
+        try Validation.check(asked)
+        return try await answerLong(request, path, caller) {
+            try await queue.loadTests.shards.parts(asked, of: $0)
+        }
+    }
+
+    /// Answers a worker of the test's queue in its turn, unless it does not wait any more. Throws
+    /// `cluster.outOfScope` for a load test of another queue.
+    private func answerLong<Answer: Encodable>(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller,
+        _ read: @Sendable (LoadTestID) async throws -> Answer
+    ) async throws -> HTTPResponse {
+        let id = try Self.test(path)
+        if caller.isBoundToQueues {
+            try caller.require(loadTestOf: try await queue.loadTests.status(of: id).queue)
+        }
+        return try await longAnswers.take {
+            guard request.isPeerConnected() else { return .done }
+            return try .wire(try await read(id))
         }
     }
 }

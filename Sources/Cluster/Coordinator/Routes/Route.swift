@@ -22,7 +22,7 @@ struct Route: Sendable {
     /// Handler of a path without parameters.
     typealias PlainHandler = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
-    /// Who may use a route, and how it is handled.
+    /// Access to a route, and its handler.
     enum Handling: Sendable {
         /// It requires no token.
         case open(PlainHandler)

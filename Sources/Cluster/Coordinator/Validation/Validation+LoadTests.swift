@@ -10,9 +10,13 @@ extension Validation {
         try content(test.scenario, "scenario", WireLimits.scenarioBytes)
         if let workers = test.workers { try range(workers, "workers", 1...WireLimits.loadWorkers) }
         try range(test.atLeast, "atLeast", 1...(test.workers ?? WireLimits.loadWorkers))
-        try seconds(test.waitSeconds, "waitSeconds", WireLimits.loadWaitSeconds)
-        try seconds(test.durationSeconds, "durationSeconds", WireLimits.loadSeconds)
+        try number(test.waitSeconds, "waitSeconds", WireLimits.loadWaitSeconds)
+        try number(test.durationSeconds, "durationSeconds", WireLimits.loadSeconds)
         if let parts = test.parts { try range(parts, "parts", 1...WireLimits.loadParts) }
+        if let loads = test.range {
+            try level(loads.most, "range.most")
+            try number(loads.seconds, "range.seconds", WireLimits.loadSeconds)
+        }
         guard let urls = test.urls else { return }
         try range(urls.count, "urls", 1...WireLimits.loadURLBlocks)
         for (index, block) in urls.enumerated() {
@@ -35,6 +39,10 @@ extension Validation {
         }
     }
 
+    static func check(_ change: LoadTestChangeRequest) throws(Failure) {
+        try level(change.level, "level")
+    }
+
     static func check(_ request: LoadTestPartsRequest) throws(Failure) {
         try range(request.from, "from", 0...WireLimits.loadParts)
     }
@@ -45,6 +53,7 @@ extension Validation {
             try range(second, "after[\(index)]", 0...maxSecond + 1)
         }
         try range(follow.waitMilliseconds, "waitMilliseconds", 0...WireLimits.loadWaitMilliseconds)
+        try changes(follow.changes)
     }
 
     static func check(_ join: LoadTestJoin) throws(Failure) {
@@ -53,6 +62,7 @@ extension Validation {
 
     static func check(_ report: LoadTestReport) throws(Failure) {
         try range(report.waitMilliseconds, "waitMilliseconds", 0...WireLimits.loadWaitMilliseconds)
+        try changes(report.changes)
         if let cores = report.cores { try range(cores, "cores", 1...10_000) }
         try range(report.intervals.count, "intervals", 0...WireLimits.intervalsPerReport)
         var least = 0
@@ -89,7 +99,15 @@ extension Validation {
         }
     }
 
-    private static func seconds(
+    private static func changes(_ count: Int?) throws(Failure) {
+        if let count { try range(count, "changes", 0...WireLimits.loadChanges) }
+    }
+
+    private static func level(_ value: Double, _ field: String) throws(Failure) {
+        try number(value, field, WireLimits.loadLevel)
+    }
+
+    private static func number(
         _ value: Double, _ field: String, _ allowed: ClosedRange<Double>
     ) throws(Failure) {
         guard allowed.contains(value) else {

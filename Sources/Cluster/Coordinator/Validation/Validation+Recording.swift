@@ -25,6 +25,14 @@ extension Validation {
                 cursor.playlists.count, "\(all).cursor.playlists", 1...HLSResolver.playlists)
         }
         try range(cursor.entries, "\(all).cursor.entries", 0...Int(Int32.max))
+        try hashes(cursor.offered ?? [], RecordingCursor.maxOffered, "\(all).cursor.offered")
+        guard (0...1e12).contains(cursor.unreadSeconds) else {
+            throw wrong("\(all).cursor.unreadSeconds", "\(cursor.unreadSeconds)", "0 to 1e12")
+        }
+        try range(update.joined?.count ?? 0, "\(all).joined", 0...RecordingUpdate.maxJoined)
+        for (index, name) in (update.joined ?? []).enumerated() {
+            try text(name, "\(all).joined[\(index)]", 1...ManifestWarnings.textCharacters)
+        }
         try range(
             cursor.variables.count, "\(all).cursor.variables", 0...WireLimits.segmentsPerRequest)
         for (index, playlist) in cursor.playlists.enumerated() {
@@ -84,6 +92,19 @@ extension Validation {
         }
     }
 
+    /// Checks byte ranges that are stored as files of their own.
+    static func checkRanges(of batch: SegmentBatch) throws(Failure) {
+        for (index, segment) in batch.segments.enumerated() {
+            guard let offset = segment.objectOffset else { continue }
+            let field = "segments[\(index)]"
+            guard batch.recording != nil, let bytes = segment.bytes else {
+                throw wrong("\(field).objectOffset", "\(offset)", "for a recording, with bytes")
+            }
+            try range(Int(clamping: offset), "\(field).objectOffset", 0...Int(maxSequence))
+            try range(Int(clamping: bytes), "\(field).bytes", 1...Int(maxSequence))
+        }
+    }
+
     private static func check(
         _ mpd: RecordingCursor.MPD, _ field: String
     ) throws(Failure) {
@@ -106,6 +127,7 @@ extension Validation {
             if let id = period.id { try name(id, "\(field).id") }
             try time(period.start, "\(field).start")
             try time(period.previousEnd, "\(field).previousEnd")
+            try hashes(period.others, RecordingCursor.MPD.maxOthers, "\(field).others")
             for (index, track) in period.tracks.enumerated() {
                 try check(track, of: mpd, "\(field).tracks[\(index)]")
             }
@@ -169,6 +191,13 @@ extension Validation {
     private static func name(_ text: String, _ field: String) throws(Failure) {
         try range(text.utf8.count, "\(field), in bytes", 0...nameBytes)
         try noNUL(text, field)
+    }
+
+    private static func hashes(
+        _ hashes: [String], _ most: Int, _ field: String
+    ) throws(Failure) {
+        try range(hashes.count, field, 0...most)
+        for hash in hashes { try text(hash, field, 1...64) }
     }
 
     private static func lines(_ text: String, _ field: String) throws(Failure) {

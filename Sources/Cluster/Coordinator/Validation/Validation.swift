@@ -171,6 +171,7 @@ enum Validation {
         try range(batch.segments.count, "segments", minSegments...WireLimits.segmentsPerRequest)
         if let update = batch.recording { try check(update, of: batch.segments) }
         try check(batch.segments, maxOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
+        try checkRanges(of: batch)
         if let warnings = batch.warnings { try check(warnings) }
     }
 

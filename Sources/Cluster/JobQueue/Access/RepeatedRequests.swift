@@ -27,7 +27,7 @@ package struct RequestKey: Sendable {
 package struct RepeatedRequests: Sendable {
     let database: QueueDatabase
 
-    /// What is known of a key.
+    /// State of a key.
     package enum Outcome: Hashable, Sendable {
         case new
         /// Its request is being answered.

@@ -2,7 +2,7 @@ package import API
 package import Model
 import Postgres
 
-/// What POPs of caches answered, by catalog.
+/// Answers of POPs of caches, by catalog.
 package struct CacheAnswers: Sendable {
     let database: QueueDatabase
 

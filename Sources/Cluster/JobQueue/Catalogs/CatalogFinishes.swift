@@ -2,7 +2,7 @@ import API
 import Model
 import Postgres
 
-/// What bounds the time that a running catalog needs: a row of the template `limits`.
+/// Limits of the time that a running catalog needs: a row of the template `limits`.
 struct FinishLimits {
     var now: Double
     var queue: String

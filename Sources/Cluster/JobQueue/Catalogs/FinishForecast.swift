@@ -7,7 +7,7 @@ import Schedule
 ///
 /// A rate that was not seen yet is that of the limits, if there are any: then the end is no earlier.
 struct FinishForecast: Sendable {
-    /// What is left.
+    /// The remaining work.
     enum Rest: Equatable, Sendable {
         case nothing
         /// Estimated bytes, and the segments that have them.
@@ -75,7 +75,7 @@ struct FinishForecast: Sendable {
     /// Workers that take its jobs.
     var workers = 1
     var isPaused = false
-    /// What keeps the site from being written.
+    /// The reason why the site cannot be written.
     var siteFailure: FailureCode?
     /// Bytes that the storage has left; nil if unknown.
     var roomBytes: Int64?
@@ -158,7 +158,7 @@ struct FinishForecast: Sendable {
         }
     }
 
-    /// What determines a speed, if no closed window does.
+    /// Returns the limit that determines a speed, if no closed window does.
     private func bound(at speed: Double, of windowLimit: Double) -> CatalogFinish.Bound {
         if origins.areFull || speed >= allowedRate * Self.nearLimit {
             return .originLimit(origin: origins.first, origins: origins.count)

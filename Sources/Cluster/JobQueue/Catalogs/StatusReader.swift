@@ -6,7 +6,7 @@ import Postgres
 struct StatusReader: Sendable {
     let leaseSeconds: Double
 
-    /// What is asked about some catalogs.
+    /// Statements about some catalogs.
     struct Statements {
         let status: PostgresStatement
         let waits: PostgresStatement

@@ -124,7 +124,7 @@ package struct Events: Sendable {
             + "\(Int(keptSeconds / 86_400)) days, and \(maxRows) of them.")
 
     /// Deletes events older than `seconds`, and those beyond `rows`, in up to `batches` bounded
-    /// transactions. Returns the number of deleted events.
+    /// transactions. Returns the number of deleted rows, of which one may be several events.
     @discardableResult
     package func trim(
         olderThanSeconds seconds: Double = keptSeconds, rows: Int64 = maxRows, batches: Int = 5

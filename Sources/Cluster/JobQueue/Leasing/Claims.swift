@@ -356,8 +356,13 @@ package struct Claims: Sendable {
 extension LeaseRequest {
     /// Returns true if the worker may write to a queue's site.
     fileprivate func mayWrite(to queue: KnownQueue) -> Bool {
-        if let refusedSites, refusedSites.contains(queue.site) { return false }
+        mayWrite(to: queue.site, at: queue.storageURL)
+    }
+
+    /// Returns true if the worker may write to a site.
+    func mayWrite(to site: SiteID, at storageURL: String) -> Bool {
+        if let refusedSites, refusedSites.contains(site) { return false }
         guard let roots else { return true }
-        return roots.contains { StorageURL.isSite(queue.storageURL, within: $0) }
+        return roots.contains { StorageURL.isSite(storageURL, within: $0) }
     }
 }

@@ -90,12 +90,14 @@ package struct LoadShards: Sendable {
             try await Self.take(report, of: id, connection)
         }
         if hasChanged { try await supervision.reconcile(id) }
-        return try await order(of: id, worker: report.worker)
+        return try await order(of: id, worker: report.worker, changes: report.changes)
     }
 
     /// Returns the present instructions for a worker with a shard.
+    ///
+    /// - Parameter changes: number of changes of the load that it has; nil if it gets none.
     package func order(
-        of id: LoadTestID, worker: WorkerID
+        of id: LoadTestID, worker: WorkerID, changes: Int? = nil
     ) async throws(Failure) -> LoadTestOrder {
         try await database.withConnection { connection in
             let row = try await connection.query(
@@ -112,6 +114,9 @@ package struct LoadShards: Sendable {
                 order.startsInSeconds = try row.optionalDouble("starts_in_seconds")
                 order.shard = try row.int("number")
                 order.shards = try row.int("shards")
+                if let changes, try row.int("revision") > changes {
+                    order.changes = try await LoadTestChange.read(id, after: changes, connection)
+                }
                 return order
             case (.running, .stopping): return LoadTestOrder(.stop)
             default: return LoadTestOrder(.leave)

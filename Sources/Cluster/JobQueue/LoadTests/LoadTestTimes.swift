@@ -4,6 +4,8 @@ import Model
 package struct LoadTestTimes: Sendable {
     /// Time between the decision and the start: every worker must learn the start by then.
     package var leadSeconds = 2.0
+    /// Time between a change of the load and its effect: every worker must learn of it by then.
+    package var changeSeconds = 2.0
     /// A shard without reports for this time is lost.
     package var silentSeconds = WireLimits.loadSilentSeconds
     /// A test without a follower for this time is stopped.

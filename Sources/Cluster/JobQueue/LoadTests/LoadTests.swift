@@ -4,7 +4,7 @@ import Postgres
 
 /// Load tests on workers, as their clients see them.
 package struct LoadTests: Sendable {
-    private let database: QueueDatabase
+    let database: QueueDatabase
     package let supervision: LoadTestSupervision
     package let shards: LoadShards
 
@@ -39,6 +39,9 @@ package struct LoadTests: Sendable {
                     "duration_seconds": .double(test.durationSeconds),
                     "parts": .int(test.parts ?? 0),
                     "url_blocks": .int(test.urls?.count ?? 0),
+                    "load_unit": .optionalText(test.range?.unit.rawValue),
+                    "load_most": .optionalDouble(test.range?.most),
+                    "load_seconds": .optionalDouble(test.range?.seconds),
                 ])
             if created.firstRow != nil {
                 if let urls = test.urls {
@@ -121,8 +124,10 @@ package struct LoadTests: Sendable {
 
     /// Returns a test's new results, without waiting. Deletes earlier ones, and extends the time
     /// for which the test has a follower. Throws `input.notFound`.
+    ///
+    /// - Parameter changes: number of changes of the load that the follower has; nil if it gets none.
     package func follow(
-        _ id: LoadTestID, after: [Int]
+        _ id: LoadTestID, after: [Int], changes: Int? = nil
     ) async throws(Failure) -> LoadTestNews {
         let numbers = PostgresValue.int64Array(after.indices.map { Int64($0) })
         let seconds = PostgresValue.int64Array(after.map { Int64($0) })
@@ -141,13 +146,17 @@ package struct LoadTests: Sendable {
                 SQL.LoadTests.intervals,
                 ["test": .uuid(id), "shards": numbers, "seconds": seconds, "limit": .int(most + 1)]
             ).rows
-            return LoadTestNews(
+            var news = LoadTestNews(
                 test: status,
                 intervals: try rows.prefix(most).map { row in
                     LoadTestNews.Interval(
                         shard: try row.int("number"), second: try row.int("second"),
                         data: try row.string("data"))
                 }, hasMore: rows.count > most)
+            if let changes, status.change?.revision ?? 0 > changes {
+                news.changes = try await LoadTestChange.read(id, after: changes, connection)
+            }
+            return news
         }
     }
 
@@ -225,7 +234,8 @@ extension LoadTestStatus {
             atLeast: try row.int("at_least"), created: try row.double("created"),
             joinUntil: try row.double("join_until"), started: try row.optionalDouble("started"),
             ended: try row.optionalDouble("ended"), failure: try Failure(in: row),
-            shards: [], now: try row.double("now"))
+            range: try LoadRange(in: row), change: try LoadTestChange(in: row), shards: [],
+            now: try row.double("now"))
     }
 }
 

@@ -19,7 +19,7 @@ package struct ClusterFigures: Sendable, Equatable {
     /// Creates the figures of an empty cluster.
     package init() {}
 
-    /// What the last audit of a site found and did not repair.
+    /// Findings of a site's last audit that were not repaired.
     package struct Audit: Sendable, Equatable {
         package var queue: String
         /// In seconds since 1970.

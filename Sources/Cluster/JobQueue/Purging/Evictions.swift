@@ -143,7 +143,7 @@ package struct Evictions: Sendable {
         return Chosen(assets: try rows.map(EvictedAsset.init))
     }
 
-    /// What an eviction is to remove. Its beginning is committed before anything is removed: one that
+    /// Targets of an eviction. Its beginning is committed before anything is removed: one that
     /// fails half-way is not repeated until workers have deleted what it has removed.
     private struct Begun: Sendable {
         var order: EvictionOrder

@@ -223,7 +223,7 @@ package struct Purges: Sendable {
     }
 }
 
-/// What keeps files from being deleted while jobs are made for their keys.
+/// Keeps files from being deleted while jobs are made for their keys.
 enum PurgeGuard {
     /// Returns the statement that holds deletions back; before anything that makes jobs.
     static func share(catalog: Int64) -> PostgresStatement {

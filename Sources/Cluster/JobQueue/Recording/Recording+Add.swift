@@ -32,6 +32,8 @@ extension Recording {
             _ = try await connection.query(
                 SQL.Resolving.trim, ["asset": .int(job.asset), "segments": .int(0)])
             try await SegmentStore.store(batch.warnings, of: job.asset, connection)
+        } else if let warnings = batch.warnings {
+            try await SegmentStore.add(warnings, of: job.asset, connection)
         }
         var addition = try await RecordingAddition(batch, update, of: job.asset, connection)
         addition.assign(origins)
@@ -58,6 +60,14 @@ extension Recording {
                 "behind_seconds": .double(update.behindSeconds),
                 "reload_seconds": .double(update.reloadSeconds),
             ])
+        if let joined = update.joined {
+            _ = try await connection.query(
+                SQL.Recording.nameUnrecorded,
+                [
+                    "asset": .int(job.asset), "names": .textArray(joined),
+                    "most": .int(Int64(RecordingUpdate.maxJoined)),
+                ])
+        }
     }
 
     /// Segments below it leave numbers for the playlists, and for sidecars.

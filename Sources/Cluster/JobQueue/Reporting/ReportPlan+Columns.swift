@@ -1,7 +1,7 @@
 import API
 import Model
 
-/// What a plan is made of: rows as the statements take them.
+/// The rows of a plan, as the statements take them.
 extension ReportPlan {
     /// Fetches that ended: parallel columns for one statement.
     struct Settled {
@@ -41,18 +41,18 @@ extension ReportPlan {
         var seconds: [Double] = []
         /// The tries that count so far.
         var attempts: [Int64] = []
-        /// Whether it is a retry, or a job given back untouched.
+        /// True for a retry, false for a job given back untouched.
         var counts: [Bool] = []
-        /// What they wait for, where that is not just time.
+        /// Codes of what they wait for, besides time.
         var codes: [String?] = []
         var messages: [String?] = []
         /// True for those that wait for the end of their own origin's cooldown.
         var awaitOwnOrigins: [Bool] = []
-        /// Whether they are to be tried alone from now on.
+        /// True for jobs that are tried alone from now on.
         var isolate: [Bool] = []
-        /// What they failed with; nil for what did not fail, and where `codes` has it.
+        /// Codes of their failures; nil for jobs that did not fail, and where `codes` has it.
         var reasons: [String?] = []
-        /// What was answered to those that wait for a fresh URL.
+        /// Codes of the answers to those that wait for a fresh URL.
         var refusedCodes: [String?] = []
         var refusedMessages: [String?] = []
 
@@ -77,7 +77,7 @@ extension ReportPlan {
         }
     }
 
-    /// What is booked on origins: parallel columns. An origin is that of a lane, or has a name when it is
+    /// Successes and failures of origins: parallel columns. An origin is that of a lane, or has a name when it is
     /// another one.
     struct OriginRows {
         var lanes: [Int64] = []
@@ -97,7 +97,7 @@ extension ReportPlan {
         }
     }
 
-    /// What origins did, each booked on the one that did it.
+    /// Results by the origin that they count for.
     struct Origins {
         /// They served something.
         var well = OriginRows()
@@ -140,7 +140,7 @@ extension ReportPlan {
         var lanes: [Int64] = []
         var jobs: [Int64] = []
         var failed: [Int64] = []
-        /// What was written; nil for nothing.
+        /// Written bytes; nil for none.
         var bytes: [Int64?] = []
         var digests: [String?] = []
 

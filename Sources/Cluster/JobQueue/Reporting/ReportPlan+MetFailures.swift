@@ -4,7 +4,7 @@ import Postgres
 /// The failures of a report that assets met on the way to their ends, and what is done about each.
 extension ReportPlan {
     struct MetFailures {
-        /// What is done; the database keeps the greatest of an asset and a code.
+        /// The remedy; the database keeps the greatest of an asset and a code.
         enum Remedy: Int64 {
             case nothing = 0
             case retry = 1

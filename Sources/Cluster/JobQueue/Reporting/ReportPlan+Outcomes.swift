@@ -2,7 +2,7 @@ import API
 import Model
 import Postgres
 
-/// What a report adds to the figures of the day.
+/// Adds a report to the figures of the day.
 extension ReportPlan {
     /// Counts by lane and failure code, of which a report has few.
     struct Outcomes {
@@ -73,7 +73,7 @@ extension ReportPlan {
         }
     }
 
-    /// What ended, and the retries that count.
+    /// Ended jobs, and the retries that count.
     var outcomes: Outcomes {
         var outcomes = ended
         for index in retried.jobs.indices where retried.counts[index] {

@@ -1,10 +1,10 @@
 import Model
 
-/// What becomes of a job whose signed URL was refused, as one that has expired is.
+/// Decides on a job whose signed URL was refused, as one that has expired is.
 extension ReportPlan {
     struct Refusal {
         var asset: Int64
-        /// Of the URL that the job has by now.
+        /// Digest of the URL that the job has by now.
         var urlDigest: String
         /// A manifest lists it, so that it can have a fresh URL.
         var isListed: Bool

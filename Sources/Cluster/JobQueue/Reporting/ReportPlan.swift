@@ -34,7 +34,7 @@ struct ReportPlan {
     var ended = Outcomes()
     /// Failures on the way of assets to their ends.
     var met = MetFailures()
-    /// What is known of the URLs that were refused.
+    /// Facts about the URLs that were refused.
     let refusals: [JobID: Refusal]
     var steps: [Step] = []
     /// Files that are fetched again: once, whatever the number of their parts that ask for it.

@@ -23,6 +23,7 @@ enum SegmentStore {
                 throw Failure(.workerInternal, "The origin \(row.1) is gone.")
             }
             encode(row.0, &encoder)
+            encoder.field(row.0.objectOffset)
             encoder.field(asset)
             encoder.field(id)
         }
@@ -39,7 +40,8 @@ enum SegmentStore {
         _ = try await connection.query(SQL.Resolving.mergeMirrors, ["asset": .int(asset)])
     }
 
-    /// Stages segments for later statements, and creates their origins.
+    /// Stages segments for later statements, and creates their origins. None is a byte range, which
+    /// only recordings store.
     static func stage(
         _ segments: [ResolvedSegment], _ origins: [String], _ connection: PostgresConnection
     ) async throws {
@@ -74,5 +76,23 @@ enum SegmentStore {
                 "asset": .int(asset),
                 "warnings": .optionalText(text.map { String(decoding: $0, as: UTF8.self) }),
             ])
+    }
+
+    /// Adds those of a later reading that are of other rules, before those that are known: they are
+    /// kept in place of the last of these. A repeated request has one effect.
+    static func add(
+        _ warnings: ManifestWarnings, of asset: Int64, _ connection: PostgresConnection
+    ) async throws {
+        let row = try await connection.query(
+            SQL.Resolving.knownWarnings, ["asset": .int(asset)]
+        ).only()
+        var known = ManifestWarnings()
+        if let text = try row.optionalString("warnings") {
+            known = try WireJSON.decode(ManifestWarnings.self, from: Array(text.utf8))
+        }
+        var all = warnings.without(rulesOf: known)
+        guard !all.isEmpty else { return }
+        all.add(known)
+        try await store(all.bounded(to: WireLimits.warningsPerAsset), of: asset, connection)
     }
 }

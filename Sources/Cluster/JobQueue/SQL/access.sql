@@ -24,7 +24,7 @@ WHERE t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now() - i
 LOCK TABLE access_token IN SHARE ROW EXCLUSIVE MODE
 
 -- name: countTokens
--- Of `knownTokens`; and the time.
+-- Number of `knownTokens`, and the time.
 SELECT count(*) AS tokens, extract(epoch FROM clock_timestamp())::float8 AS now
 FROM access_token t
 WHERE t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now() - interval '1 day')

@@ -57,6 +57,23 @@ JOIN asset a ON a.id = s.asset_id
 JOIN catalog c ON c.id = a.catalog_id
 WHERE {{keepsFiles}}
 
+-- fragment: isHeldFileOf
+-- The file f is held back, and t has a new result of its asset under its key: that is the file now. The
+-- key is looked up only where the asset has such files.
+f.asset_id = t.asset_id AND f.due_at = 'infinity'
+  AND f.key = (SELECT key FROM segment WHERE id = t.segment_id AND part = 0)
+
+-- fragment: recordedBytes
+-- Bytes that catalogs of site t have recorded as stored.
+(SELECT coalesce(sum(c.bytes + coalesce(
+            (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)::bigint
+ FROM catalog c WHERE c.site_id = t.id)
+
+-- fragment: heldBytes
+-- Bytes of files of site t that are held back: their records are gone, and they still lie there.
+(SELECT coalesce(sum(f.bytes), 0)::bigint FROM unneeded_file f
+ WHERE f.site_id = t.id AND f.due_at = 'infinity')
+
 -- fragment: settledFetches
 -- Records fetches that ended, of the rows `settled`, and counts them for their assets. A stored file
 -- that is not required stays what it was when its check fails, unless the failure says that it is
@@ -85,6 +102,8 @@ judged AS MATERIALIZED (
     SELECT segment_id FROM judged WHERE NOT done AND kept_bytes IS NULL
 ), held AS (
     {{holdingUnstored}}
+), stored_again AS (
+    DELETE FROM unneeded_file f USING judged t WHERE t.done AND {{isHeldFileOf}}
 ), counts AS (
     SELECT asset_id, count(*) FILTER (WHERE done OR kept_bytes IS NOT NULL) AS done,
            count(*) FILTER (WHERE NOT done AND NOT is_optional) AS failed,
@@ -240,7 +259,7 @@ WHERE g.asset_id = a.neighbour_id AND g.ordinal = s.ordinal AND g.part = 0 AND g
 -- Files of asset a are to be deleted at a time: the condition of the index asset_by_expiry, without those
 -- that are still new, or that are written or deleted now.
 least(a.expires_at, a.kept_until) IS NOT NULL AND NOT a.is_cleared
-AND a.state NOT IN ('new', 'publishing', 'removing', 'expiring')
+AND a.state NOT IN ({{assetUntouchable}})
 
 -- fragment: isPaused
 a.is_paused AND a.state IN ({{assetUnsettled}})
@@ -260,6 +279,11 @@ SELECT e.key::bigint AS asset_id, sum((e.value->>'receivedBytes')::bigint)::bigi
 FROM worker w, jsonb_each(w.progress) AS e
 WHERE {{isReporting}}
 GROUP BY 1
+
+-- fragment: assetOfTransfers
+-- The asset a of an entry e of a worker's progress. By its number, whatever the statistics say: the plan of a
+-- join would read all assets of a catalog that is new to them.
+CROSS JOIN LATERAL (SELECT * FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
 
 -- fragment: lackingBytes
 -- What asset a lacks, where its length is known. The result of a transfer may be recorded before the
@@ -306,7 +330,8 @@ a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, 
        a.warnings, a.freed_files, a.freed_bytes, a.is_pinned, {{rights}},
        {{isPaused}} AS is_paused,
        (SELECT json_strip_nulls(json_build_object('segments', w.segments, 'gaps', w.gaps,
-                   'behindSeconds', {{behindLive}}, 'end', w.end_reason))::text
+                   'behindSeconds', {{behindLive}}, 'end', w.end_reason,
+                   'unrecorded', CASE WHEN w.unrecorded <> '{}' THEN w.unrecorded END))::text
         FROM recording w WHERE w.asset_id = a.id) AS recording
 
 -- name: notifyWork

@@ -25,8 +25,8 @@ LEFT JOIN origin o ON o.id = r.origin_id
 GROUP BY 1, 2, 3, 4, 5
 
 -- fragment: recoveries
--- Sums of the rows `ended`: failure codes that assets met until they ended. A person may have started those again that
--- completed though nothing was done.
+-- Sums of the rows `ended`: failure codes that assets met until they ended. Those that completed though nothing was
+-- done keep a sidecar whose check failed, or a person has started them again.
 SELECT catalog_id, origin_id, code, count(*) AS met,
        count(*) FILTER (WHERE state = 'completed') AS recovered,
        count(*) FILTER (WHERE state = 'completed' AND remedy = 1) AS by_retry,
@@ -38,15 +38,16 @@ FROM ended WHERE state IN ({{assetEnded}}) GROUP BY catalog_id, origin_id, code
 
 -- name: noteFailures
 -- Pairwise lanes, assets, which are locked, segments, null for manifests, failure codes, and what is done: as `remedy`
--- of asset_failure. Without an optional file its asset is complete.
+-- of asset_failure. Without an optional file its asset is complete; one that is still stored was not left out.
 INSERT INTO asset_failure AS f (asset_id, code, origin_id, remedy, is_final)
 SELECT r.asset, r.code, min(l.origin_id),
-       max(CASE WHEN r.remedy = 0 AND s.optional THEN 4 ELSE r.remedy END),
+       max(CASE WHEN r.remedy = 0 AND s.optional AND k.segment_id IS NULL THEN 4 ELSE r.remedy END),
        bool_or(r.remedy = 0 AND s.optional IS NOT TRUE)
 FROM unnest(@lanes::bigint[], @assets::bigint[], @segments::bigint[], @codes::text[],
             @remedies::int[]) AS r(lane, asset, segment, code, remedy)
 JOIN lane l ON l.id = r.lane
 LEFT JOIN segment s ON s.id = r.segment
+LEFT JOIN result k ON k.segment_id = r.segment AND k.done
 GROUP BY r.asset, r.code ORDER BY r.asset, r.code
 ON CONFLICT (asset_id, code) DO UPDATE SET
     remedy = greatest(f.remedy, excluded.remedy), is_final = f.is_final OR excluded.is_final
@@ -221,7 +222,7 @@ ORDER BY is_total DESC, CASE WHEN @by = 'day' THEN key END,
 LIMIT @limit::bigint + 1
 
 -- unprepared: isKnown
--- Whether there is a catalog, a site and an origin of these names, each null for none: now, or in the figures.
+-- True if there is a catalog, a site and an origin of these names, each null for none: now, or in the figures.
 SELECT @catalog::text IS NULL OR EXISTS (SELECT FROM catalog WHERE name = @catalog)
            OR EXISTS (SELECT FROM daily_figure WHERE catalog = @catalog) AS has_catalog,
        @site::text IS NULL OR @site = 'other'

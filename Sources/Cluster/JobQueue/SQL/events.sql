@@ -15,10 +15,17 @@ SELECT trimmed_xact::text::bigint AS xact, trimmed_event AS id FROM cluster
 -- that is still running. The first row has no event, but the last one that was read, how many were
 -- read, and whether some after the place were deleted already, or the place is of another database.
 WITH read AS MATERIALIZED (
-    SELECT e.* FROM event e
+    SELECT e.xact, a.number AS id, e.recorded_at, e.kind, e.catalog_id, a.asset_id, e.site_id,
+           e.worker_id, e.name, e.code, e.message, e.assets, e.failed
+    FROM event e
+    CROSS JOIN LATERAL (
+        SELECT n.asset_id, e.id - coalesce(cardinality(e.asset_ids), 1) + n.place AS number
+        FROM unnest(coalesce(e.asset_ids, ARRAY[e.asset_id])) WITH ORDINALITY AS n(asset_id, place)
+    ) AS a
     WHERE (e.xact, e.id) > (@xact::bigint::text::xid8, @id::bigint)
+      AND (e.xact > @xact::bigint::text::xid8 OR a.number > @id::bigint)
       AND e.xact < (SELECT events_end())
-    ORDER BY e.xact, e.id LIMIT @scan::int
+    ORDER BY e.xact, e.id, a.number LIMIT @scan::int
 ), found AS MATERIALIZED (
     SELECT r.*, c.name AS catalog_name, t.storage_url
     FROM read r
@@ -49,7 +56,7 @@ FROM found f LEFT JOIN asset a ON a.id = f.asset_id
 ORDER BY place, xact, id
 
 -- name: trim
--- Deletes some of the oldest: those of long ago, and those beyond @rows. Answers how many.
+-- Deletes some of the oldest rows: those of long ago, and those beyond @rows events. Answers how many.
 WITH last AS (
     SELECT id FROM event ORDER BY xact DESC, id DESC LIMIT 1
 ), oldest AS MATERIALIZED (

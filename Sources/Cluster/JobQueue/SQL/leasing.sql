@@ -95,28 +95,43 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded
                          THEN coalesce(worker.trouble_since, now()) END
 
 -- name: wantedJobs
--- How many of its @surplus jobs a worker is to return: its part, among all workers with surplus jobs, of the free
--- connections of workers that may take jobs of its queues. Idle workers report every 30 seconds.
-SELECT least(ceil(idle.connections::float8 * @surplus::int / greatest(held.jobs, @surplus::int)),
-             @surplus::int)::int AS jobs
+-- How many of its @surplus jobs a worker is to return: its part, among all workers with surplus jobs, of
+-- the free connections, both of workers that may take jobs of its queues. Parts are rounded in the
+-- order of workers, so that their sum is the number of connections. Idle workers report every 30
+-- seconds: one that was silent for longer than 5 may have been killed, and counts as one connection
+-- until it takes a job.
+WITH held_queue AS MATERIALIZED (
+    SELECT q.name, t.id AS site_id, t.storage_url
+    FROM (
+        SELECT DISTINCT l.queue_id FROM lease e
+        JOIN span p ON p.lease_id = e.id JOIN lane l ON l.id = p.lane_id
+        WHERE e.worker_id = @worker::uuid
+    ) AS h
+    JOIN queue q ON q.id = h.queue_id JOIN site t ON t.id = q.site_id
+)
+SELECT (div(least(idle.connections, held.jobs) * (held.before + @surplus::int), held.jobs)
+        - div(least(idle.connections, held.jobs) * held.before, held.jobs))::int AS jobs
 FROM (
-    SELECT coalesce(sum(w.idle_connections), 0) AS connections FROM worker w
+    SELECT coalesce(sum(CASE WHEN w.last_seen > now() - interval '5 seconds'
+                             THEN w.idle_connections ELSE 1 END), 0)::numeric AS connections
+    FROM worker w
     WHERE w.id <> @worker::uuid AND w.idle_connections > 0 AND w.trouble_code IS NULL
-      AND w.last_seen > now() - interval '40 seconds'
-      AND EXISTS (
-          SELECT FROM (
-              SELECT DISTINCT l.queue_id FROM lease e
-              JOIN span p ON p.lease_id = e.id JOIN lane l ON l.id = p.lane_id
-              WHERE e.worker_id = @worker::uuid
-          ) AS h
-          JOIN queue q ON q.id = h.queue_id JOIN site t ON t.id = q.site_id
-          WHERE (w.queues IS NULL OR q.name = ANY (w.queues)) AND t.id <> ALL (w.refused_sites)
-            AND (w.roots IS NULL
-                 OR EXISTS (SELECT FROM unnest(w.roots) AS r WHERE is_site_within(t.storage_url, r))))
-) AS idle, (
-    SELECT coalesce(sum(w.surplus_jobs), 0) AS jobs FROM worker w
-    WHERE w.surplus_jobs > 0 AND w.last_seen > now() - interval '5 seconds'
+      AND w.last_seen > now() - interval '40 seconds' AND {{takesHeldQueues}}
+) AS idle
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(w.surplus_jobs), 0)::numeric + @surplus::int AS jobs,
+           coalesce(sum(w.surplus_jobs) FILTER (WHERE w.id < @worker::uuid), 0)::numeric AS before
+    FROM worker w
+    WHERE idle.connections > 0 AND w.id <> @worker::uuid AND w.surplus_jobs > 0
+      AND w.last_seen > now() - interval '5 seconds' AND {{takesHeldQueues}}
 ) AS held
+
+-- fragment: takesHeldQueues
+-- True if worker w may take jobs of a queue of `held_queue`.
+EXISTS (SELECT FROM held_queue h
+        WHERE (w.queues IS NULL OR h.name = ANY (w.queues)) AND h.site_id <> ALL (w.refused_sites)
+          AND (w.roots IS NULL
+               OR EXISTS (SELECT FROM unnest(w.roots) AS r WHERE is_site_within(h.storage_url, r))))
 
 -- name: extend
 -- One row a lease; a lease that is gone is not in the answer.

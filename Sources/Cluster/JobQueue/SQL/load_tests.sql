@@ -1,12 +1,13 @@
 -- Load tests on workers.
 
 -- name: create
--- @queue and @workers may be null. No row where the test, or another one that has not ended, is there.
+-- @queue, @workers and the range of loads may be null. No row where the test, or another one that has not ended, is there.
 INSERT INTO load_test (id, queue_id, name, scenario, workers, at_least, join_until,
-                       duration_seconds, parts, url_blocks)
+                       duration_seconds, parts, url_blocks, load_unit, load_most, load_seconds)
 VALUES (@test::uuid, (SELECT id FROM queue WHERE name = @queue), @name, @scenario, @workers::int,
         @at_least::int, now() + make_interval(secs => @wait_seconds::float8),
-        @duration_seconds::float8, @parts::int, @url_blocks::int)
+        @duration_seconds::float8, @parts::int, @url_blocks::int, @load_unit, @load_most::float8,
+        @load_seconds::float8)
 ON CONFLICT DO NOTHING
 RETURNING id
 
@@ -70,10 +71,34 @@ SELECT t.id, t.name, q.name AS queue, t.state, t.workers, t.at_least,
        extract(epoch FROM t.join_until)::float8 AS join_until,
        extract(epoch FROM t.start_at)::float8 AS started,
        extract(epoch FROM t.ended_at)::float8 AS ended,
-       t.failure_code, t.failure_message, extract(epoch FROM clock_timestamp())::float8 AS now
+       t.failure_code, t.failure_message, t.load_unit, t.load_most, t.load_seconds,
+       c.revision, c.at_seconds, c.level, extract(epoch FROM clock_timestamp())::float8 AS now
 FROM load_test t LEFT JOIN queue q ON q.id = t.queue_id
+LEFT JOIN LATERAL (SELECT c.revision, c.at_seconds, c.level FROM load_change c
+                   WHERE c.test_id = t.id ORDER BY c.revision DESC LIMIT 1) AS c ON true
 WHERE @test::uuid IS NULL OR t.id = @test::uuid
 ORDER BY t.created_at DESC, t.id LIMIT 100
+
+-- name: changeable
+-- Under the test's lock: what a change of its load depends on, and the time from which it would hold.
+-- The latest change may be null.
+SELECT t.load_unit, t.load_most, t.load_seconds, c.revision, c.at_seconds, c.level,
+       greatest(extract(epoch FROM clock_timestamp() - t.start_at), 0)::float8
+           + @lead_seconds::float8 AS next_seconds
+FROM load_test t
+LEFT JOIN LATERAL (SELECT c.revision, c.at_seconds, c.level FROM load_change c
+                   WHERE c.test_id = t.id ORDER BY c.revision DESC LIMIT 1) AS c ON true
+WHERE t.id = @test::uuid
+
+-- name: change
+-- Under the test's lock.
+INSERT INTO load_change (test_id, revision, at_seconds, level)
+VALUES (@test::uuid, @revision::int, @at_seconds::float8, @level::float8)
+
+-- name: changes
+-- Those after the first @known.
+SELECT revision, at_seconds, level FROM load_change
+WHERE test_id = @test::uuid AND revision > @known::int ORDER BY revision
 
 -- name: countShards
 -- Its shards by state, and the first one that failed.
@@ -103,7 +128,8 @@ WHERE test_id = @test::uuid AND worker_id = @worker::uuid FOR UPDATE
 -- What the worker is to do follows from it.
 SELECT t.state AS test, s.state AS shard, s.number, t.parts,
        extract(epoch FROM t.start_at - clock_timestamp())::float8 AS starts_in_seconds,
-       (SELECT count(*) FROM load_shard o WHERE o.test_id = t.id AND o.number IS NOT NULL) AS shards
+       (SELECT count(*) FROM load_shard o WHERE o.test_id = t.id AND o.number IS NOT NULL) AS shards,
+       (SELECT coalesce(max(c.revision), 0) FROM load_change c WHERE c.test_id = t.id) AS revision
 FROM load_shard s JOIN load_test t ON t.id = s.test_id
 WHERE s.test_id = @test::uuid AND s.worker_id = @worker::uuid
 

@@ -14,7 +14,7 @@ WHERE EXISTS (SELECT FROM alone)
 ORDER BY l.id LIMIT @limit::int
 
 -- unprepared: jobs
--- Pairwise @lanes and jobs @after; @limit is by lane. The jobs after those that nobody holds, in
+-- Pairwise @lanes and jobs @after; @limit is by lane. The jobs after those that are not leased, in
 -- order, with the schemes and hosts that they can be had from, a line each: their own URL's first;
 -- null for those without mirrors, unless they wait for a neighbour. OFFSET 0: for the jobs of some lanes a join reads all segments.
 SELECT r.lane, j.id, CASE WHEN x.urls IS NOT NULL OR s.origin_id <> l.origin_id THEN array_to_string(ARRAY(
@@ -84,7 +84,7 @@ WHERE l.id = ANY(@locked::bigint[]) AND n.id = ANY(@locked::bigint[]) AND n.id <
 
 -- name: move
 -- By threes, in the order of the jobs: lanes, jobs of theirs and other lanes, all of which are
--- locked. What nobody holds of the jobs goes to the other lanes under new numbers. A job that
+-- locked. Those of the jobs that are not leased go to the other lanes under new numbers. A job that
 -- another session has locked stays: it may wait for these lanes.
 WITH moved AS MATERIALIZED (
     SELECT r.target, j.*
@@ -108,8 +108,8 @@ WITH moved AS MATERIALIZED (
 SELECT id FROM moved
 
 -- name: emptied
--- The lanes are locked. Those that have nothing left to hand out are marked so: nobody tries their
--- origin with it.
+-- The lanes are locked. Those that have nothing left to hand out are marked so: no job of
+-- theirs tries their origin.
 UPDATE lane l SET ready_since = NULL
 WHERE l.id = ANY(@lanes::bigint[]) AND NOT EXISTS (
     SELECT FROM job WHERE lane_id = l.id AND id > coalesce(

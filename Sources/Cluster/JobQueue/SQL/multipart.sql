@@ -51,7 +51,7 @@ WITH whole AS (
 INSERT INTO tally (catalog_id, segments) SELECT catalog_id, @parts::int - 1 FROM counted
 
 -- name: isFirstPart
--- Whether a segment is the first part of this multipart file.
+-- True if a segment is the first part of this multipart file.
 SELECT EXISTS (
     SELECT FROM segment s JOIN multipart_file mf ON mf.segment_id = s.parent_id
     WHERE s.id = @segment::bigint AND s.range_offset = 0 AND mf.id = @multipart::uuid) AS is_first
@@ -163,6 +163,10 @@ WITH gone AS (
     DELETE FROM segment WHERE parent_id = @segment::bigint RETURNING id
 ), part_results AS (
     DELETE FROM result USING parts WHERE result.segment_id = parts.id
+), stored_again AS (
+    DELETE FROM unneeded_file f
+    USING (SELECT asset_id, id AS segment_id FROM segment WHERE id = @segment::bigint) AS t
+    WHERE {{isHeldFileOf}}
 )
 INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified, validator)
 VALUES (@segment::bigint, true, @bytes::bigint, @sha256, @attempts::smallint, @verified::bool,

@@ -136,6 +136,25 @@ SELECT 'asset.gap', r.catalog_id, r.asset_id, g.code, g.message
 FROM recording r, unnest(@codes::text[], @messages::text[]) AS g(code, message)
 WHERE r.asset_id = @asset::bigint
 
+-- name: nameUnrecorded
+-- What has joined the title, each name once, and @most of all.
+WITH named AS (
+    SELECT j.name, min(j.place) AS place
+    FROM recording r, unnest(@names::text[]) WITH ORDINALITY AS j(name, place)
+    WHERE r.asset_id = @asset::bigint AND NOT j.name = ANY(r.unrecorded)
+    GROUP BY j.name ORDER BY 2
+    LIMIT greatest(@most::int - (SELECT cardinality(unrecorded) FROM recording
+                                 WHERE asset_id = @asset::bigint), 0)
+), added AS (
+    UPDATE recording r SET unrecorded = r.unrecorded || ARRAY(SELECT name FROM named ORDER BY place)
+    WHERE r.asset_id = @asset::bigint AND EXISTS (SELECT FROM named)
+)
+INSERT INTO event (kind, catalog_id, asset_id, message)
+SELECT 'asset.unrecorded', r.catalog_id, r.asset_id,
+       'It has joined the title, and is not recorded: ' || n.name || '.'
+FROM recording r, named n WHERE r.asset_id = @asset::bigint
+ORDER BY n.place
+
 -- name: manifest
 -- What its manifest is composed of in the end.
 SELECT manifest FROM recording WHERE asset_id = @asset::bigint

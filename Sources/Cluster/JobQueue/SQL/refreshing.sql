@@ -1,10 +1,10 @@
 -- Completed assets whose files are asked for again.
 
 -- name: isLacking
--- Whether it has assets that only the next start begins: nothing else would end them.
+-- True if it has assets that only the next start begins: nothing else would end them.
 SELECT EXISTS (
     SELECT FROM asset WHERE catalog_id = @catalog::bigint AND generation = @generation::int
-      AND state IN ({{assetToStart}})
+      AND state IN ({{assetInterrupted}})
 ) AS is_lacking
 
 -- name: postponeDue
@@ -30,7 +30,7 @@ SELECT c.id FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.refresh_at <= now() AND a.state = 'completed' AND a.generation = c.generation
   AND NOT a.redefined AND NOT a.sidecars_changed
   AND NOT EXISTS (SELECT FROM recording r WHERE r.asset_id = a.id)
-  AND c.state IN ('completed', 'failed') AND c.opened_generation = c.generation
+  AND c.state IN ({{catalogRefreshable}}) AND c.opened_generation = c.generation
   AND (c.expires_at IS NULL OR c.expires_at > now())
 GROUP BY c.id ORDER BY min(a.refresh_at) LIMIT @limit::int
 

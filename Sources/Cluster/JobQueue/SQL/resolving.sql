@@ -1,7 +1,7 @@
 -- Segments that manifests list, and fresh URLs for those whose signatures have expired.
 
 -- name: areKnown
--- Whether it has any segments of these ordinals.
+-- True if it has any segments of these ordinals.
 SELECT EXISTS (
     SELECT FROM segment WHERE asset_id = @asset::bigint AND ordinal BETWEEN @first::int
         AND @last::int
@@ -10,7 +10,7 @@ SELECT EXISTS (
 -- name: copySegments
 -- Rows in the order of the columns.
 COPY segment (ordinal, url, key, role, expected_bytes, expected_sha256, mirrors,
-              asset_id, origin_id)
+              object_offset, asset_id, origin_id)
 FROM STDIN
 
 -- name: stageSegments
@@ -95,6 +95,9 @@ SELECT content FROM rewritten_manifest WHERE segment_id = @segment::bigint
 -- @warnings about its manifests are JSON, or null.
 UPDATE asset SET warnings = @warnings::text WHERE id = @asset::bigint AND warnings IS DISTINCT
     FROM @warnings::text
+
+-- name: knownWarnings
+SELECT warnings FROM asset WHERE id = @asset::bigint
 
 -- name: trim
 -- The manifest lists @segments segments. What an earlier try left beyond them goes, except its

@@ -1,4 +1,4 @@
-import API
+package import API
 package import Model
 import Postgres
 
@@ -21,6 +21,39 @@ package struct ClosedSites: Sendable {
             guard tried + changed > 0 else { return }
             limits.changed()
             _ = try await connection.query(SQL.Sites.notify)
+        }
+    }
+
+    /// Returns the sites that a worker must probe: their time to be tried has come, and no job has
+    /// tried them. Costs no query while no site has a failure or a limit of its space.
+    package func unprobed() async throws(Failure) -> [SiteToProbe] {
+        guard limits.anySpaceLimit else { return [] }
+        return try await database.withConnection { connection in
+            try await connection.query(SQL.Sites.unprobed).rows.map { row in
+                SiteToProbe(
+                    id: SiteID(try row.int64("id")), queue: try row.string("queue"),
+                    storageURL: try row.string("storage_url"),
+                    asked: try row.textArray("asked").compactMap { id in
+                        id.flatMap { WorkerID($0) }
+                    })
+            }
+        }
+    }
+
+    /// Asks a worker to probe a site. Returns nil if another one was asked meanwhile, or the site
+    /// needs no probe any more. The next worker is asked after the time between tries.
+    package func probe(
+        _ site: SiteID, by worker: WorkerID
+    ) async throws(Failure) -> LeasedSite? {
+        try await database.withConnection { connection in
+            let asked = try await connection.query(
+                SQL.Sites.probe, ["site": .int(site.rawValue), "worker": .uuid(worker)]
+            ).firstRow
+            guard let asked else { return nil }
+            return LeasedSite(
+                id: site, storageURL: try asked.string("storage_url"),
+                volume: try asked.optionalUUID("volume_id"),
+                space: try await space(of: site, for: worker, connection))
         }
     }
 

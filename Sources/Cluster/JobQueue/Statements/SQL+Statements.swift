@@ -18,7 +18,7 @@ extension SQL {
     }
 
     enum Starting: String, SQLSubject {
-        case hasNeighbours, lockWork, awaitedPublication, endRenewals, forget, renew, lanes
+        case hasNeighbours, isNew, lockWork, awaitedPublication, endRenewals, forget, renew, lanes
         case lockLanes, newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate
         case totals, left, changed, notFailed, interruptedAssets
 
@@ -70,16 +70,16 @@ extension SQL {
 
     enum Resolving: String, SQLSubject {
         case areKnown, copySegments, stageSegments, copyStaged, origins, mergeSegments
-        case mergeMirrors, storeRewrittenManifests, rewrittenManifest, warnings, trim, sidecars
-        case segmentOrigins, lanes, lockLanes, jobs, refusedJobs, queueReads, renewURLs, endRead
-        case failRefused
+        case mergeMirrors, storeRewrittenManifests, rewrittenManifest, warnings, knownWarnings, trim
+        case sidecars, segmentOrigins, lanes, lockLanes, jobs, refusedJobs, queueReads, renewURLs
+        case endRead, failRefused
 
         static let file = SQL.file(sql_resolving())
     }
 
     enum Recording: String, SQLSubject {
         case begin, known, insert, markOptional, update, unread, find, end, outcome, lost,
-            nameGaps
+            nameGaps, nameUnrecorded
         case manifest, keep, playlist, written, origins, jobs, delay
 
         static let file = SQL.file(sql_recording())
@@ -154,7 +154,8 @@ extension SQL {
 
     enum Sites: String, SQLSubject {
         case status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
-        case quotaChanges, applyQuota, seen, fail, volume, recordVolume, forgetVolume, notify
+        case unprobed, probe, quotaChanges, applyQuota, seen, fail, volume, recordVolume
+        case forgetVolume, notify
 
         static let file = SQL.file(sql_sites())
     }
@@ -193,6 +194,7 @@ extension SQL {
 
     enum LoadTests: String, SQLSubject {
         case create, storeURLs, open, called, lock, start, stop, end, followed, status, countShards
+        case changeable, change, changes
         case shards, place
         case join, lockShard, order, report, beginShards, dismissShards, loseSilent, loseOverdue
         case urlBlock, storeParts, countParts, parts, deleteData

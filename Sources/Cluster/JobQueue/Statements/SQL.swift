@@ -54,15 +54,7 @@ enum SQL {
         "assetRemovable": list(AssetState.machine.sources(of: .remove)),
         "assetInterruptible":
             list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled }),
-        // A refresh does not start them.
-        "assetToStart":
-            list(
-                AssetState.allCases.filter {
-                    $0 == .new
-                        || $0.isSettled && !$0.isGone
-                            && ![.completed, .failed, .cancelled].contains($0)
-                }),
-        // Nothing of them failed, and a start resumes them.
+        // Nothing of them failed, and a start resumes them; a refresh does not.
         "assetInterrupted": list([AssetState.new, .interrupted]),
         // Nothing of them is stored or running.
         "assetRefusable": list(AssetState.machine.sources(of: .refuse)),
@@ -75,7 +67,21 @@ enum SQL {
         "assetRefreshing": list([AssetState.refreshing, .publishing]),
         // All their files are at the edge.
         "assetWhole": list([AssetState.completed, .refreshing, .publishing]),
+        // Their files are published and do not change now.
+        "assetStored": list([AssetState.completed, .refreshing]),
         "assetEnded": list([AssetState.completed, .failed]),
+        // Some of their files may be stored.
+        "assetIncomplete":
+            list(AssetState.allCases.filter { $0.isSettled && !$0.isGone && $0 != .completed }),
+        // A worker may still store a file that it had when they ended.
+        "assetEndedEarly": list([AssetState.interrupted, .cancelled]),
+        // No job resumes the bodies that were received for them.
+        "assetUnresumable":
+            list(AssetState.allCases.filter { $0 == .completed || $0 == .cancelled || $0.isGone }),
+        // Nothing of theirs is to be deleted, or is written or deleted now.
+        "assetUntouchable":
+            list(
+                AssetState.allCases.filter { $0 == .new || $0 == .publishing || $0.isPurging }),
         "assetHolding":
             list(
                 AssetState.allCases.filter {
@@ -84,6 +90,8 @@ enum SQL {
 
         // Nothing of it is under way, and a removal lets it run again.
         "catalogSettled": list([CatalogState.completed, .failed, .cancelled]),
+        // A schedule refreshes its assets.
+        "catalogRefreshable": list([CatalogState.completed, .failed]),
         "catalogEnded": list(CatalogState.allCases.filter { ![.open, .running].contains($0) }),
         // It serves only a job that tries it.
         "breakerOpen": list([OriginBreaker.open, .halfOpen]),

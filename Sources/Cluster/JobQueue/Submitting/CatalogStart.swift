@@ -14,7 +14,7 @@ struct CatalogStart {
 
     /// Which assets of the list get jobs.
     enum Scope {
-        /// What is stored is checked.
+        /// Stored files are checked.
         case all
         /// Not the completed ones that are named as before.
         case changed
@@ -30,11 +30,16 @@ struct CatalogStart {
         let (row, hasNeighbours) = try await lock()
         if row.generation == generation && row.state != .interrupted { return CatalogStarted() }
         try Submissions.checkOpen("of catalog \(catalog)", state: row.queueState)
-        try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
+        let isNew = try await isNew(previous: row.generation)
+        if !isNew {
+            try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
+        }
         let moves = try await applyStartTimes()
         if hasNeighbours { _ = try await connection.simple(SQL.KnownFiles.stage.text) }
         // One round trip: idle workers wait for its end.
-        var before = endPrevious(queue: row.queueID, awaits: row.hasNeighbours) + moves
+        var before =
+            (isNew ? [] : endPrevious()) + makeLanes(queue: row.queueID, awaits: row.hasNeighbours)
+            + moves
         var started: PostgresValue = .null
         if scope != .all {
             _ = try await connection.pipeline(before)
@@ -45,11 +50,21 @@ struct CatalogStart {
                 ).rows.map { try $0.int64("id") })
         }
         let results = try await connection.pipeline(
-            before + addFiles(hasNeighbours: hasNeighbours, isFirst: row.generation == 0)
-                + addJobs(previous: row.generation, started: started))
+            before
+                + addFiles(
+                    hasNeighbours: hasNeighbours, isFirst: row.generation == 0, isNew: isNew)
+                + addJobs(previous: row.generation, started: started, isNew: isNew))
         try PurgeGuard.check(results.last)
+        guard !isNew, row.generation != generation else { return CatalogStarted() }
         let left = try results.dropLast().last?.only().int64("assets") ?? 0
-        return CatalogStarted(left: row.generation == generation ? 0 : Int(left))
+        return CatalogStarted(left: Int(left))
+    }
+
+    /// Returns true if no statement that ends earlier work has anything to do, of which each reads
+    /// all assets.
+    private func isNew(previous: Int) async throws -> Bool {
+        guard previous == 0 else { return false }
+        return try await connection.query(SQL.Starting.isNew, both).only().bool("is_new")
     }
 
     /// Returns the locked catalog, and true if its site has other catalogs.
@@ -79,10 +94,8 @@ struct CatalogStart {
             try await connection.query(SQL.Rights.reschedule, chosen), id)
     }
 
-    /// Returns statements that end the work of the previous generation, and lock the lanes.
-    ///
-    /// - Parameter awaits: true if assets may wait for neighbours.
-    private func endPrevious(queue: Int64, awaits: Bool) -> [PostgresStatement] {
+    /// Returns statements that end the work of the previous generation.
+    private func endPrevious() -> [PostgresStatement] {
         [
             // Reports of assets that are started again count first.
             PostgresStatement(SQL.Catalogs.fold, id),
@@ -90,7 +103,14 @@ struct CatalogStart {
             PostgresStatement(SQL.Starting.endRenewals, id),
             PostgresStatement(SQL.Starting.forget, both),
             PostgresStatement(SQL.Starting.renew, both),
-        ] + (awaits ? [PostgresStatement(SQL.Neighbours.await, both)] : []) + [
+        ]
+    }
+
+    /// Returns statements that create the lanes and lock them.
+    ///
+    /// - Parameter awaits: true if assets may wait for neighbours.
+    private func makeLanes(queue: Int64, awaits: Bool) -> [PostgresStatement] {
+        (awaits ? [PostgresStatement(SQL.Neighbours.await, both)] : []) + [
             PostgresStatement(SQL.Starting.lanes, both + ["queue": .int(queue)]),
             // Reports continue meanwhile; they take no lane's lock.
             PostgresStatement(SQL.Starting.lockLanes, id),
@@ -98,14 +118,18 @@ struct CatalogStart {
     }
 
     /// Returns statements that create the segments of files and sidecars.
-    private func addFiles(hasNeighbours: Bool, isFirst: Bool) -> [PostgresStatement] {
+    private func addFiles(
+        hasNeighbours: Bool, isFirst: Bool, isNew: Bool
+    ) -> [PostgresStatement] {
         var statements = KeyConflicts.statements(
             both, .null, hasHolders: hasNeighbours || !isFirst)
         statements += Self.refusals(both, .null)
         statements += [
             PostgresStatement(SQL.Starting.newFiles, both),
             PostgresStatement(SQL.Starting.fileSegments, both),
-            PostgresStatement(SQL.Starting.dropSidecars, both),
+        ]
+        if !isNew { statements.append(PostgresStatement(SQL.Starting.dropSidecars, both)) }
+        statements += [
             PostgresStatement(SQL.Starting.sidecars, both),
             PostgresStatement(SQL.KnownFiles.adoptFound, both),
         ]
@@ -152,18 +176,19 @@ struct CatalogStart {
         }
     }
 
-    /// Returns statements that create jobs and notify workers. The last two count the assets that
-    /// only the `previous` generation had, and find a key that is just being deleted.
-    private func addJobs(previous: Int, started: PostgresValue) -> [PostgresStatement] {
-        [
-            PostgresStatement(SQL.Starting.dropParts, both),
+    /// Returns statements that create jobs and notify workers. The last one finds a key that is
+    /// just being deleted; the one before counts the assets that only the `previous` generation
+    /// had, unless the catalog is new.
+    private func addJobs(
+        previous: Int, started: PostgresValue, isNew: Bool
+    ) -> [PostgresStatement] {
+        let left = PostgresStatement(
+            SQL.Starting.left, id + ["generation": .int(Int64(previous))])
+        return (isNew ? [] : [PostgresStatement(SQL.Starting.dropParts, both)]) + [
             PostgresStatement(SQL.Starting.jobs, both + ["assets": started]),
             PostgresStatement(SQL.Starting.isolate, id),
             PostgresStatement(SQL.Starting.totals, both),
             PostgresStatement(SQL.Common.notifyWork),
-            PostgresStatement(
-                SQL.Starting.left, id + ["generation": .int(Int64(previous))]),
-            PurgeGuard.awaited(catalog: catalog.rawValue),
-        ]
+        ] + (isNew ? [] : [left]) + [PurgeGuard.awaited(catalog: catalog.rawValue)]
     }
 }

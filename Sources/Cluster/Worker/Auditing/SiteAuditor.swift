@@ -25,13 +25,13 @@ final class SiteAuditor: Sendable {
 
     private let worker: WorkerIdentity
     private let client: CoordinatorClient
-    private let sites: AuditedSites
+    private let sites: SiteAccess
     private let blocking: BlockingCalls
     private let draining: ShutdownSignal
     private let log: Logger
     private let state = Shared(State())
 
-    init(_ core: WorkerCore, _ sites: AuditedSites) {
+    init(_ core: WorkerCore, _ sites: SiteAccess) {
         worker = core.identity
         client = core.client
         self.sites = sites
@@ -149,31 +149,6 @@ final class SiteAuditor: Sendable {
             held: held, storage: storage, repairs: work.repairs,
             isOfWhole: !work.isOfLeftovers, blocking: blocking)
         try await leftovers.run(page: page)
-    }
-}
-
-/// The sites that a worker may audit.
-struct AuditedSites: Sendable {
-    let worker: WorkerID
-    let roots: SiteRoots
-    let client: CoordinatorClient
-    let storages: SiteStorages
-    let volumes: Shared<SiteVolumes>
-    let blocking: BlockingCalls
-
-    /// Opens a site, on its recorded volume: files of a volume that is not mounted are not missing.
-    /// Throws `storage.outsideRoots` and `storage.otherVolume`.
-    func open(_ site: LeasedSite) async throws(Failure) -> SiteStorage {
-        try roots.check(try StorageURL(site.storageURL))
-        guard site.cache == nil else {
-            throw Failure(.inputCacheSite, "The site \(site.storageURL) is a cache.")
-        }
-        let known = try await client.volume(
-            SiteVolumeRequest(worker: worker, site: site.id), retrySeconds: 5)
-        volumes.withLock { $0.record(known.recorded, of: site.id, at: site.storageURL) }
-        return try await blocking.run { () -> Result<SiteStorage, Failure> in
-            Result { () throws(Failure) in try self.storages.storage(at: site.storageURL) }
-        }.get()
     }
 }
 

@@ -72,6 +72,12 @@ extension FetchTransfers {
             request.range = TransferRequest.ByteRange(
                 offset: part.offset, length: part.length, totalBytes: part.file.totalBytes,
                 validator: part.file.validator)
+        } else if case .range(let offset, let length) = fetch.body, fetch.neighbour == nil {
+            // Of an object that may grow: it has no validator that its next range has. A neighbour
+            // serves the file that has these bytes alone.
+            request.range = TransferRequest.ByteRange(offset: offset, length: length)
+            request.range?.isAlone = true
+            request.expected.sha256 = fetch.sha256
         } else {
             request.expected.bytes = fetch.length
             request.expected.sha256 = fetch.sha256

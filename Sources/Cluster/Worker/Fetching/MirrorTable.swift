@@ -175,18 +175,15 @@ struct MirrorPlan: Sendable {
         return isOwn || outcomes.isEmpty ? nil : outcomes
     }
 
-    /// Returns the origins that served the file, and the earlier failures that matter to other
-    /// workers. `origin` is the last origin, after redirects. Returns nil if only the job's own
-    /// origin gets the credit.
+    /// Returns the origins that served the file, and the earlier failures of others. `origin` is the
+    /// last origin, after redirects. Returns nil if only the job's own origin gets the credit.
     ///
     /// - Parameter isSuspect: true if the cluster must learn that the origin of a redirect works.
     func served(by origin: String?, isSuspect: (String) -> Bool) -> [OriginOutcome]? {
         let asked = originName(of: url)
         let isMain = asked == originName(of: main)
         guard let asked, let origin else { return nil }
-        let failed = endings.compactMap(\.ending.outcome).filter { outcome in
-            outcome.retryAfterSeconds ?? 0 > 0 || outcome.code?.countsAgainstOrigin == true
-        }
+        let failed = endings.compactMap(\.ending.outcome)
         if isMain, failed.isEmpty, origin == asked || !isSuspect(origin) { return nil }
         return [OriginOutcome(origin: asked)]
             + (origin == asked ? [] : [OriginOutcome(origin: origin)]) + failed

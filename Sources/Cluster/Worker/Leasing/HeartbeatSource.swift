@@ -42,15 +42,19 @@ struct HeartbeatSource: Sendable {
         (state.failure == nil) != (last?.failure == nil)
             || state.outsideRoots != last?.outsideRoots || sites.hasUnreported
             || state.idleConnections > 0 && (last?.idleConnections ?? 0) == 0
+            || held.isEmpty && state.idleConnections == 0 && (last?.idleConnections ?? 0) > 0
             || surplus.isLarge(state.surplusJobs) && !surplus.isLarge(last?.surplusJobs ?? 0)
             || held.isEmpty && (state.done != nil || !state.runs.isEmpty)
     }
 
-    /// Returns the time between heartbeats. An idle worker reports that it lives, one without work
-    /// its failure; one with work polls for changes to its jobs, more often while others could begin
-    /// some of them.
-    func patience(_ state: State) -> Duration {
-        guard held.isEmpty else { return state.surplusJobs > 0 ? .milliseconds(500) : .seconds(1) }
+    /// Returns the time between heartbeats, of which `last` was the last one. An idle worker reports
+    /// that it lives, one without work its failure; one with work polls for changes to its jobs, more
+    /// often while others could begin some of them, and soonest once there are such jobs.
+    func patience(_ state: State, since last: State?) -> Duration {
+        guard held.isEmpty else {
+            guard state.surplusJobs > 0 else { return .seconds(1) }
+            return .milliseconds((last?.surplusJobs ?? 0) == 0 ? 200 : 500)
+        }
         return .seconds(state.failure == nil ? WireLimits.idleHeartbeatSeconds : 10)
     }
 

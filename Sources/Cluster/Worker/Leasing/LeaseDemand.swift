@@ -8,15 +8,34 @@ struct LeaseDemand: Sendable {
     let engine: TransferEngine
     let held: HeldWork
     let pace: LeasePace
+    let surplus: SurplusJobs
 
     /// The jobs to request.
     struct Jobs: Sendable {
         var count: Int
+        /// Maximum wait of the request in milliseconds; nil for any.
+        var waitMilliseconds: Int?
         var slow: SlowWork
         /// Maximum of jobs of slow origins.
         var slowJobs: Int
         /// The bytes that had been stored at the time of the decision.
         var ended: [SiteID: Int64]
+    }
+
+    /// Maximum wait of a request for a reserve: later, the rate that it is for is that of earlier
+    /// jobs.
+    private static let reserveMilliseconds = Int(LeasePace.reserveSeconds * 1_000)
+    /// Maximum wait of one while limits of origins hold jobs back: of these origins claims grant few
+    /// jobs at a time, and the worker asks again for as long.
+    private static let heldBackMilliseconds = 5_000
+
+    /// Returns the maximum wait of a request for `wanted` jobs, in milliseconds; nil for any, where
+    /// they are for connections without a job.
+    static func waitMilliseconds(
+        wanted: Int, withoutJob: Int, heldBack: Int
+    ) -> Int? {
+        guard wanted > withoutJob else { return nil }
+        return heldBack == 0 ? reserveMilliseconds : heldBackMilliseconds
     }
 
     /// Returns the jobs to request now; nil, after waiting for jobs to end, if there are enough.
@@ -37,12 +56,16 @@ struct LeaseDemand: Sendable {
             level.wanted(inHand: inHand), most, 3 * most - held.count,
             pace.bound().map { $0 - fetching } ?? .max)
         guard wanted > 0 else {
+            surplus.stopsAsking()
             // Limits change without an event, so this checks again soon.
             await pace.wait(forEnded: max(inHand - level.refill, 1), atMost: .milliseconds(250))
             return nil
         }
         return Jobs(
-            count: wanted, slow: slow, slowJobs: level.wanted(inHand: slow.count),
+            count: wanted,
+            waitMilliseconds: Self.waitMilliseconds(
+                wanted: wanted, withoutJob: connections - inHand, heldBack: idle),
+            slow: slow, slowJobs: level.wanted(inHand: slow.count),
             ended: held.endedBytes)
     }
 

@@ -32,7 +32,7 @@ struct LeaseKeeper: Sendable {
         held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
         stop(answer.cancelled)
         pause(answer.paused)
-        if let jobs = answer.wantedJobs { surplus.giveBack(jobs) }
+        surplus.giveBack(answer.wantedJobs ?? 0)
         let (asked, alive) = (Set(asked), Set(answer.leases))
         cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
     }

@@ -17,6 +17,7 @@ struct LeaseLoop: Sendable {
     let grants: GrantHandler
     let loadTests: LoadTestWorker
     let auditor: SiteAuditor
+    let prober: SiteProber
     let sources: SourceReader
     let failures: LeaseFailures
     let draining: ShutdownSignal
@@ -25,7 +26,8 @@ struct LeaseLoop: Sendable {
     /// Runs until the worker drains. Returns the lease of an unanswered request, which must be
     /// released.
     func run() async -> LeaseID? {
-        await withTaskGroup(of: LeaseID?.self) { group in
+        defer { surplus.stopsAsking() }
+        return await withTaskGroup(of: LeaseID?.self) { group in
             group.addTask {
                 await self.draining.wait()
                 return nil
@@ -44,6 +46,7 @@ struct LeaseLoop: Sendable {
     private func leaseWork() async -> LeaseID? {
         while !draining.isDraining {
             if let call = loadTests.next() {
+                surplus.stopsAsking()
                 await loadTests.takePart(in: call)
                 continue
             }
@@ -52,6 +55,7 @@ struct LeaseLoop: Sendable {
             do {
                 try await ask(for: wanted, as: lease)
             } catch {
+                surplus.stopsAsking()
                 guard !draining.isDraining else { return lease }
                 Task { await grants.release(lease) }
                 let delay = failures.failed(error)
@@ -65,14 +69,14 @@ struct LeaseLoop: Sendable {
         let askedAt = HeldWork.Instant.now
         let outsideRoots = excluded.outsideRoots
         let request = request(for: wanted, as: lease, outsideRoots: outsideRoots)
-        surplus.asks(true)
-        defer { surplus.asks(false) }
+        surplus.asks()
         let grant = try await client.lease(request)
-        surplus.asks(false)
+        if grant.lease != nil || request.waitMilliseconds == 0 { surplus.stopsAsking() }
         failures.succeeded()
         let grantedAt = askedAt + .seconds(grant.waitedSeconds)
         loadTests.take(grant.loadTest.map { [$0] })
         auditor.take(grant.audit)
+        prober.take(grant.probe, ended: wanted.ended)
         sources.take(grant.source)
         await grants.take(
             grant, askedAt: grantedAt, ended: wanted.ended, outsideRoots: outsideRoots)
@@ -83,7 +87,7 @@ struct LeaseLoop: Sendable {
     /// taken.
     private static let auditMilliseconds = 2_000
 
-    private func request(
+    func request(
         for wanted: LeaseDemand.Jobs, as lease: LeaseID, outsideRoots: [SiteID]?
     ) -> LeaseRequest {
         var request = LeaseRequest(
@@ -104,6 +108,9 @@ struct LeaseLoop: Sendable {
         }
         if !wanted.slow.origins.isEmpty {
             demand.limit(&request, to: wanted.slow, jobs: wanted.slowJobs)
+        }
+        if let most = wanted.waitMilliseconds {
+            request.waitMilliseconds = min(request.waitMilliseconds, most)
         }
         return request
     }

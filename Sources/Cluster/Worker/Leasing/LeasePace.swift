@@ -5,12 +5,16 @@ import Synchronization
 /// connection idles before the next grant. Safe from any thread.
 ///
 /// The reserve is 0.3 seconds of work at the rate at which jobs end. So small objects come in large
-/// batches, and of objects that take seconds no worker holds one that another could begin.
+/// batches, and of objects that take seconds no worker holds one that another could begin. Jobs
+/// that began together end together: between two such rounds nothing ends, however high the mean
+/// rate, and a reserve would wait for the whole round.
 final class LeasePace: Sendable {
     private struct State {
         /// Jobs ended per second: a rise counts at once up to a bound, a fall by half.
         var rate = 0.0
+        /// Jobs that ended since `since`.
         var ended = 0
+        var lastEnd: ContinuousClock.Instant
         /// As of the last level.
         var connections = 0
         var since: ContinuousClock.Instant
@@ -22,34 +26,50 @@ final class LeasePace: Sendable {
         /// Number of jobs that must still end before the waiter resumes; counted from the start of
         /// the wait, even before it has a waiter.
         var awaited = 0
+
+        /// Lowers the rate for the time without an end, which is over now.
+        mutating func endPause(now: ContinuousClock.Instant) {
+            let seconds = lastEnd.duration(to: now) / .seconds(1)
+            lastEnd = now
+            guard seconds > LeasePace.reserveSeconds else { return }
+            guard seconds > LeasePace.roundSeconds else {
+                // No connection ended two jobs meanwhile.
+                rate = min(rate, Double(connections) / seconds)
+                return
+            }
+            (rate, ended, since) = (0, 0, now)
+        }
     }
 
     private let state: Mutex<State>
 
-    init(now: ContinuousClock.Instant = .now) { state = Mutex(State(since: now)) }
+    init(now: ContinuousClock.Instant = .now) { state = Mutex(State(lastEnd: now, since: now)) }
 
     /// Seconds of work that a worker holds.
-    private static let reserveSeconds = 0.3
+    static let reserveSeconds = 0.3
+    /// Seconds without an end after which there is no reserve: jobs end in rounds, or others begin.
+    private static let roundSeconds = 1.0
     /// Jobs per second that any worker may reach.
     private static let surelyPossible = 2_000.0
     /// Minimum length of one rate measurement in seconds.
     private static let windowSeconds = 0.03
-    /// Length after which a measurement ends with any number of jobs.
+    /// Length after which a measurement may show a fall.
     private static let longWindowSeconds = 0.3
 
     /// Counts jobs that ended, and wakes the lease loop after the number that it waits for.
     func ended(_ count: Int, now: ContinuousClock.Instant = .now) {
         let waiter = state.withLock { state in
+            if count > 0 { state.endPause(now: now) }
             state.ended += count
             let seconds = state.since.duration(to: now) / .seconds(1)
             // Files that are already stored end many at once and predict little.
             let most = max(4 * state.rate, Self.surelyPossible)
             let rate = min(Double(state.ended) / max(seconds, Self.windowSeconds), most)
             // Jobs that began together may end together: one for each connection shows no rise.
-            if seconds >= Self.longWindowSeconds
-                || seconds >= Self.windowSeconds
-                    && (state.ended > state.connections || rate <= state.rate)
-            {
+            let isCertain = seconds >= Self.windowSeconds && state.ended > state.connections
+            if isCertain || seconds >= Self.longWindowSeconds && rate <= state.rate {
+                // Small jobs: others would not begin them sooner.
+                if isCertain { state.bound = nil }
                 state.rate = max(rate, (state.rate + rate) / 2)
                 state.ended = 0
                 state.since = now
@@ -85,20 +105,29 @@ final class LeasePace: Sendable {
             reserve: min(reserve(now: now), max(most - connections, 0)))
     }
 
-    /// Returns how many jobs end within the time of the reserve.
+    /// Returns how many jobs end within the time of the reserve: none, if none has ended for longer
+    /// than that.
     func reserve(now: ContinuousClock.Instant = .now) -> Int {
         state.withLock { state in
-            let seconds = state.since.duration(to: now) / .seconds(1)
-            // Without an end for longer than that, the rate is of earlier jobs.
-            let isPast = seconds > Self.reserveSeconds
-            let rate = isPast ? min(state.rate, Double(state.ended + 1) / seconds) : state.rate
-            return Int(rate * Self.reserveSeconds)
+            let seconds = state.lastEnd.duration(to: now) / .seconds(1)
+            return seconds > Self.reserveSeconds ? 0 : Int(state.rate * Self.reserveSeconds)
         }
     }
 
-    /// Bounds the jobs in hand for a while, because others can begin those that were given back.
-    func bound(to jobs: Int, until end: ContinuousClock.Instant) {
-        state.withLock { $0.bound = (jobs, end) }
+    /// Returns true if no job has ended for so long that those under way are large.
+    func isPaused(now: ContinuousClock.Instant = .now) -> Bool {
+        state.withLock { $0.lastEnd.duration(to: now) / .seconds(1) > Self.roundSeconds }
+    }
+
+    /// Bounds the jobs in hand for a while, because others can begin those that were given back. It
+    /// ends once more jobs have ended since than there are connections.
+    func bound(
+        to jobs: Int, for duration: Duration, now: ContinuousClock.Instant = .now
+    ) {
+        state.withLock { state in
+            state.bound = (jobs, now + duration)
+            (state.ended, state.since) = (0, now)
+        }
     }
 
     /// Returns the bound of the jobs in hand; nil for none.

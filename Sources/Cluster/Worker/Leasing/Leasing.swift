@@ -9,7 +9,8 @@ struct Leasing: Sendable {
 
     init(
         _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting, _ fetching: Fetching,
-        _ auditor: SiteAuditor, _ sources: SourceReader, _ handlers: JobHandlers,
+        _ auditor: SiteAuditor, _ prober: SiteProber, _ sources: SourceReader,
+        _ handlers: JobHandlers,
         roots: SiteRoots, traces: TraceUse, loadShards: any LoadShardRunner
     ) {
         let limits = Limits(
@@ -36,9 +37,9 @@ struct Leasing: Sendable {
             worker: core.identity, roots: roots.urls, client: core.client,
             demand: LeaseDemand(
                 connections: core.connections, engine: core.engine, held: core.held,
-                pace: core.pace),
+                pace: core.pace, surplus: surplus),
             surplus: surplus, excluded: sites.excluded, grants: grants, loadTests: loadTests,
-            auditor: auditor,
+            auditor: auditor, prober: prober,
             sources: sources, failures: failures, draining: core.draining, log: core.log)
         keeper = LeaseKeeper(
             held: core.held, engine: core.engine, pace: core.pace, surplus: surplus,

@@ -49,7 +49,8 @@ struct EngineLoadShards: LoadShardRunner {
 /// One shard of a load test.
 private final class EngineLoadShard: PreparedLoadShard {
     private enum State {
-        case idle
+        /// With the changes of the load so far.
+        case idle([LoadChange])
         case running(LoadEngine)
         case stopped
     }
@@ -57,7 +58,7 @@ private final class EngineLoadShard: PreparedLoadShard {
     private let plan: LoadPlan
     private let scenario: LoadScenario
     private let options: LoadEngine.Options
-    private let state = Mutex(State.idle)
+    private let state = Mutex(State.idle([]))
     /// Nil without a part.
     private let data = Mutex<LoadShardData?>(nil)
 
@@ -87,7 +88,8 @@ private final class EngineLoadShard: PreparedLoadShard {
         }
         let engine = try LoadEngine(plan: plan, scenario: scenario, shard: shard, options: options)
         let isStopped = state.withLock { state in
-            if case .stopped = state { return true }
+            guard case .idle(let changes) = state else { return true }
+            for change in changes { engine.change(change) }
             state = .running(engine)
             return false
         }
@@ -101,6 +103,17 @@ private final class EngineLoadShard: PreparedLoadShard {
         return LoadShardEnd(
             ending: outcome.ending, loadSeconds: outcome.loadSeconds,
             breakdown: outcome.breakdown)
+    }
+
+    func change(_ change: LoadChange) {
+        // Under the lock, so that none comes between those before the start.
+        state.withLock { state in
+            switch state {
+            case .idle(let changes): state = .idle(changes + [change])
+            case .running(let engine): engine.change(change)
+            case .stopped: break
+            }
+        }
     }
 
     func stop() {

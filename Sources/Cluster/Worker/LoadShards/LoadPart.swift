@@ -23,6 +23,10 @@ final class LoadPart: Sendable {
         var breakdown: String?
         var failure: Failure?
         var start: Start?
+        /// Number of received changes of the load.
+        var changes = 0
+        /// Makes them; nil before the shard is ready.
+        var changer: (@Sendable (LoadChange) -> Void)?
         /// True if the load must stop or need not start.
         var isOver = false
         /// True if nothing is left to report.
@@ -46,8 +50,10 @@ final class LoadPart: Sendable {
 
     // MARK: Playing it
 
-    func becomeReady(cores: Int) {
+    /// - Parameter change: changes the load, from then on.
+    func becomeReady(cores: Int, change: @escaping @Sendable (LoadChange) -> Void) {
         state.withLock { state in
+            state.changer = change
             state.cores = min(max(cores, 1), 10_000)
             if state.progress == .preparing { state.progress = .ready }
         }
@@ -162,6 +168,7 @@ final class LoadPart: Sendable {
                 report.intervals.append(interval)
             }
             report.cores = state.cores
+            report.changes = state.changes
             if report.intervals.count < state.pending.count {
                 // The end is in the last report.
                 if state.progress != .preparing { report.progress = .ready }
@@ -180,6 +187,20 @@ final class LoadPart: Sendable {
             state.contactedAt = MonotonicClock.nowNanoseconds
             state.pending.removeFirst(report.intervals.count)
             if [.finished, .failed].contains(report.progress) { state.isReported = true }
+        }
+    }
+
+    /// Makes the changes of the load that a coordinator answered, each once and in order.
+    func take(_ changes: [LoadTestChange]) {
+        for change in changes {
+            let changer = state.withLock { state -> (@Sendable (LoadChange) -> Void)? in
+                guard change.revision == state.changes + 1, let changer = state.changer else {
+                    return nil
+                }
+                state.changes += 1
+                return changer
+            }
+            changer?(LoadChange(seconds: change.seconds, level: change.level))
         }
     }
 

@@ -30,6 +30,10 @@ package protocol PreparedLoadShard: Sendable {
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd
 
+    /// Changes the load of the whole test, of which this is a shard; also before `run`, for which it
+    /// then holds. From any thread, one change after the other.
+    func change(_ change: LoadChange)
+
     /// Stops at once; also before `run`. From any thread.
     func stop()
 }

@@ -89,7 +89,7 @@ final class LoadTestWorker: Sendable {
             let shard = try await preparing.value
             part.onStop { shard.stop() }
             await finishJobs(part)
-            part.becomeReady(cores: shard.cores)
+            part.becomeReady(cores: shard.cores) { shard.change($0) }
             guard let start = await part.waitForStart() else { return }
             if let parts = place.parts {
                 try await fetch(parts, of: id, for: shard, start.shard, part)
@@ -230,6 +230,7 @@ final class LoadTestWorker: Sendable {
             if !part.isReported { log.warning("load test continues without it", ["test": id]) }
             part.leave()
         case .run:
+            part.take(order.changes ?? [])
             guard !part.hasStart, let number = order.shard, let count = order.shards,
                 let seconds = order.startsInSeconds, seconds.isFinite, (0..<count).contains(number)
             else { return }

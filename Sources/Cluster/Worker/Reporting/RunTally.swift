@@ -10,7 +10,7 @@ final class RunTally: Sendable {
         var work: RunWork
         let since: Instant
         var usedAt: Instant
-        /// What a coordinator has received: fetches, and seconds of connections.
+        /// Parts that a coordinator has received: fetches, and seconds of connections.
         var reported = (fetches: 0, seconds: 0.0)
 
         var hasNews: Bool {

@@ -1,10 +1,12 @@
 import API
+import EventLoop
 import FoundationEssentials
 import Model
+import Synchronization
 import Titles
 import Transfer
 
-/// What a resolve job has read.
+/// Result of reading for a resolve job.
 enum TitleReading: Sendable {
     /// Every object of a title, with rewritten manifests and the playlists' digests.
     case whole(ResolvedSegments, ManifestFreshness)
@@ -29,6 +31,11 @@ struct ManifestReader: Sendable {
     let held: HeldWork
     /// The queue that names slow titles, which must return their slots.
     let titles: TitleQueue
+    /// Measures `optionalLimit`.
+    var clock: any Clock<Duration> = ContinuousClock()
+
+    /// Time in which an optional request has to be answered: segments leave the window meanwhile.
+    static let optionalLimit = Duration.seconds(3)
 
     /// Returns the objects of a title's manifest, with rewritten manifests and the playlists'
     /// digests; of a live title that is recorded, what its recording lacks.
@@ -85,7 +92,7 @@ struct ManifestReader: Sendable {
             }
             for (request, fetched) in bodies {
                 guard let fetched else {
-                    resolver.receiveClock(nil)
+                    resolver.receiveOptional(request, nil)
                     continue
                 }
                 freshness.add(fetched)
@@ -97,15 +104,19 @@ struct ManifestReader: Sendable {
         }
     }
 
-    /// Returns nil for a clock that cannot be read.
+    /// Returns nil for an optional one that cannot be read in time.
     private func answer(
         to request: ManifestRequest, _ work: Leased<AssetSource>
     ) async throws -> Fetched? {
-        do {
-            return try await manifest(request.url, work)
-        } catch is FetchFailure where request.isClock {
-            return nil
+        guard request.isOptional else { return try await manifest(request.url, work) }
+        let answer = try await result(within: Self.optionalLimit, clock: clock) { () -> Fetched? in
+            do {
+                return try await manifest(request.url, work)
+            } catch is FetchFailure {
+                return nil
+            }
         }
+        return answer ?? nil
     }
 
     /// - Parameter validator: validator of the stored manifest; only a changed one is fetched.
@@ -140,10 +151,21 @@ struct ManifestReader: Sendable {
 }
 
 extension TransferEngine {
-    /// Submits a request and waits for its result.
+    /// Submits a request and waits for its result. When the task is cancelled, the transfer ends
+    /// with `worker.cancelled`.
     func result(of request: TransferRequest) async -> TransferResult {
-        await withCheckedContinuation { continuation in
-            submit(request) { _, result in continuation.resume(returning: result) }
+        let submitted = Mutex<Transfer?>(nil)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let transfer = submit(request) { _, result in
+                    continuation.resume(returning: result)
+                }
+                submitted.withLock { $0 = transfer }
+                // The handler may have come before it.
+                if Task.isCancelled { cancel(transfer) }
+            }
+        } onCancel: {
+            if let transfer = submitted.withLock({ $0 }) { cancel(transfer) }
         }
     }
 }

@@ -54,7 +54,7 @@ final class TransferCommits: Sendable {
                 state.continuation = continuation
                 state.target = count.map { state.begun + $0 }
             }
-            goOn()
+            proceed()
         }
     }
 
@@ -66,7 +66,7 @@ final class TransferCommits: Sendable {
         switch result.outcome {
         case .failure(let failure):
             end([.failure(failure)])
-            queue.async { self.goOn() }
+            queue.async { self.proceed() }
         case .success(let fetched):
             let isIdle = state.withLock { state in
                 state.waiting.append(fetched)
@@ -87,7 +87,7 @@ final class TransferCommits: Sendable {
             guard !batch.isEmpty else { return }
             let results = storage.commit(batch.compactMap(\.object))
             end(zip(batch, results).map { fetched, result in result.map { fetched.bytes } })
-            goOn()
+            proceed()
         }
     }
 
@@ -108,7 +108,7 @@ final class TransferCommits: Sendable {
     }
 
     /// Starts transfers within the window, or ends when none is left.
-    private func goOn() {
+    private func proceed() {
         let (range, continuation) = state.withLock { state in
             let left = state.isStopped ? 0 : state.target.map { $0 - state.begun } ?? .max
             let range = state.begun..<(state.begun + min(left, window - state.open))

@@ -24,7 +24,7 @@ enum AssetChangeCommand {
             "An asset with its own priority keeps it when the catalog's changes.",
             options: [CatalogCommand.priority]),
         change(
-            .pin, "Except assets from eviction.",
+            .pin, "Exempt assets from eviction.",
             "Whatever room the site needs: these assets stay. They can still be removed."),
         change(.unpin, "Let assets be evicted again.", "See `dray site set --evict`."),
         RemoveCommand.assets,

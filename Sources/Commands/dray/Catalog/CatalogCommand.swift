@@ -55,7 +55,7 @@ enum CatalogCommand {
             \(TimeOptions.discussion) `none` removes the setting. Workers finish the jobs they \
             hold. Submitting the catalog again replaces the start time and the deadline.
 
-            --refresh-every lets the cluster check the origins for changes that often, as `dray \
+            --refresh-every lets the cluster check the origins for changes at this interval, as `dray \
             refresh` does once.
             """,
         operands: [
@@ -65,7 +65,8 @@ enum CatalogCommand {
             TimeOptions.notBefore, TimeOptions.deadline,
             CommandOption(
                 "refresh-every", .text(placeholder: "TIME"),
-                help: "Check stored files at their origins that often: 6h, 1d; `none` for never."),
+                help: "Check stored files at their origins at this interval: 6h, 1d; "
+                    + "`none` for never."),
             site,
         ] + ClusterCall.options
     ) { arguments in

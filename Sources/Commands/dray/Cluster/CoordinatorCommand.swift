@@ -35,7 +35,7 @@ enum CoordinatorCommand {
             trust the certificate, they trust DRAY_CA_FILE: the value that the coordinator has, or else \
             the certificate itself.
 
-            DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended so many \
+            DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended this many \
             days ago. Default: keep them. DRAY_AUDIT_DAYS, 1 to 36500, default 90, is how long \
             the audit log is kept (`dray token log`).
 

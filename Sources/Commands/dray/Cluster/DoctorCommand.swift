@@ -8,7 +8,7 @@ import Transfer
 
 /// `dray doctor`: checks a cluster and this machine.
 enum DoctorCommand {
-    /// What `dray doctor` and `dray support-bundle` have in common.
+    /// Options that `dray doctor` and `dray support-bundle` share.
     static let subjectOptions =
         [
             CommandOption(

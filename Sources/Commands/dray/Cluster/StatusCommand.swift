@@ -130,8 +130,8 @@ enum StatusCommand {
 
     private static func table(_ tests: [LoadTestStatus]) -> String {
         ClusterCall.section(
-            "Load tests", ["Name", "Queue", "State", "Workers", "Lost", "Time"],
-            [.left, .left, .left, .right, .right, .right],
+            "Load tests", ["Name", "Queue", "State", "Workers", "Lost", "Time", "Id"],
+            [.left, .left, .left, .right, .right, .right, .left],
             tests.map { test in
                 let gone = test.shards.count { $0.state == .lost || $0.state == .failed }
                 let since = test.started ?? test.created
@@ -139,7 +139,7 @@ enum StatusCommand {
                     printable(test.name), printable(test.queue ?? "any"), test.state.rawValue,
                     HumanFormat.count(test.shards.count { $0.state != .dismissed }),
                     HumanFormat.count(gone),
-                    HumanFormat.duration(seconds: max(0, test.now - since)),
+                    HumanFormat.duration(seconds: max(0, test.now - since)), test.id.description,
                 ]
             })
     }

@@ -1,5 +1,6 @@
 import Client
 import CommandLine
+import CoordinatorClient
 import LoadModel
 import Model
 import Text
@@ -9,27 +10,36 @@ enum LoadRateCommand {
     static let command = Command(
         "rate", summary: "Change the rate or the users of a running load test.",
         discussion: """
-            The test with the process id PID sends NEW arrivals per second from now to its \
-            planned end, or has NEW users if it was started with --users; its remaining stages \
-            are dropped. The report has the change. For tests of this user that send their load \
-            from their own process, without --search and --scale.
+            TEST sends NEW arrivals per second from now to its planned end, or has NEW users if it \
+            was started with --users; its remaining stages are dropped. The report has the change. \
+            TEST is the process id of a test of this user, or the id of a test on the cluster at \
+            DRAY_COORDINATOR, which `dray status` shows. On a cluster a change holds two seconds \
+            later. Replays, and steps of --search and --scale, refuse it.
             """,
         operands: [
-            CommandOperand("PID", help: "Process id of dray loadtest."),
+            CommandOperand("TEST", help: "Process id of dray loadtest, or id of a cluster's test."),
             CommandOperand("NEW", help: "Arrivals per second, or users; 0 to pause."),
         ]
     ) { arguments in
         do {
-            let (process, load) = (arguments.operands[0], arguments.operands[1])
-            guard let number = Int32(process), number > 0 else {
-                throw UsageError(
-                    "PID: given '\(printable(process))'", hint: "Allowed: a process id.")
-            }
-            guard let (_, rest) = LoadText.number(load[...]), rest.isEmpty else {
+            let (test, load) = (arguments.operands[0], arguments.operands[1])
+            guard let (level, rest) = LoadText.number(load[...]), rest.isEmpty else {
                 throw UsageError(
                     "NEW: given '\(printable(load))'", hint: "Allowed: a number, 0 or more.")
             }
-            try LoadControl.send(load, toProcess: number)
+            if let process = Int32(test), process > 0 {
+                try LoadControl.send(load, toProcess: process)
+            } else if let id = LoadTestID(test) {
+                return await ClusterCall.run { client in
+                    _ = try await client.changeLoad(
+                        of: id, to: level, retrySeconds: ClusterCall.retrySeconds)
+                    return ""
+                }
+            } else {
+                throw UsageError(
+                    "TEST: given '\(printable(test))'",
+                    hint: "Allowed: a process id, or the id of a load test on a cluster.")
+            }
             return .success
         } catch {
             return Console.fail(error)

@@ -57,6 +57,7 @@ extension LoadTestCommand {
         }
         var options = ClusterLoadRunner.Options()
         options.queue = arguments.text("queue")
+        options.isInSteps = mode != .once
         options.workers = arguments.integer("workers")
         options.atLeast = arguments.integer("at-least")
         if case .scale = mode, options.workers ?? options.atLeast != nil {

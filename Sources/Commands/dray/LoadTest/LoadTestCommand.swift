@@ -30,8 +30,8 @@ enum LoadTestCommand {
             --duration, --requests and --bytes; current requests may then use their --timeout. \
             Ctrl-C stops at once and prints the report.
 
-            Exit codes: 0 done, 2 bad usage or a target that cannot be requested (no load is \
-            sent), 3 the test failed, lost a worker or could not write a report file, 99 a \
+            Exit codes: 0 done, 2 bad usage, a target that cannot be requested (no load is sent) or \
+            a report file that cannot be written, 3 the test failed or lost a worker, 99 a \
             threshold failed, 130 interrupted.
             """,
         subcommands: [LoadCompareCommand.command, LoadRateCommand.command],

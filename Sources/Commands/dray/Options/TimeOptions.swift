@@ -24,7 +24,7 @@ enum TimeOptions {
         help: "Delete the files of this list's assets from the edge at this time.")
     static let keepFor = CommandOption(
         "keep-for", .text(placeholder: "DURATION"),
-        help: "Delete the files of an asset so long after it was first complete: 90m, 48h, 30d.")
+        help: "Delete the files of an asset this long after it was first complete: 90m, 48h, 30d.")
 
     /// Reads `--keep-for DURATION` in seconds. Returns `none` for that word if it is allowed.
     static func keepSeconds(
@@ -42,7 +42,7 @@ enum TimeOptions {
 
     static let refreshAfter = CommandOption(
         "refresh-after", .text(placeholder: "DURATION"),
-        help: "Check each asset at its origin so long after it was submitted or checked last: 90m, "
+        help: "Check each asset at its origin this long after its last submission or check: 90m, "
             + "6h, 7d; origin for as long as its responses are fresh.")
 
     /// Reads `--refresh-after DURATION`: its seconds, or true for `origin`; nil without it.

@@ -8,8 +8,8 @@ import Text
 enum TitleLimitOptions {
     static let maxFetches = CommandOption(
         "max-fetches", .text(placeholder: "N/PERIOD"),
-        help: "Fetch each title at most so often to a site within a period: 3/30d. `none` sets no "
-            + "limit.")
+        help: "Maximum number of fetches of each title to a site within a period: 3/30d. "
+            + "`none` sets no limit.")
     static let maxSites = CommandOption(
         "max-sites", .text(placeholder: "N"),
         help: "Keep each title at no more than N sites at a time. `none` sets no limit.")

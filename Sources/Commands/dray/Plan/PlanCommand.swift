@@ -345,9 +345,14 @@ enum PlanCommand {
             try Scenario.check(estimate, input)
         } catch {
             // As written: 10000%.
+            let given = printable(String(text.prefix(40)))
+            let isPercentage =
+                input.row.unit.isEmpty && input.row.allowed.upperBound <= 1 && numbers.count == 1
+                && (1...100).contains(numbers[0]) && !text.hasSuffix("%")
             throw UsageError(
-                "\(option) is \(printable(String(text.prefix(40))))",
-                hint: "\(error.field): \(error.allowed).")
+                "\(option) is \(given)",
+                hint: "\(error.field): \(error.allowed)."
+                    + (isPercentage ? " A percentage has its sign: \(given)%." : ""))
         }
         return estimate
     }

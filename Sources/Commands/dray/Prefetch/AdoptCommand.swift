@@ -9,19 +9,19 @@ enum AdoptCommand {
     static let command = Command(
         "adopt", summary: "Take over a mirror that wget, aria2, rclone or another tool made.",
         discussion: """
-            Submits LIST as `dray prefetch` does, and downloads nothing that is right already. A \
-            file of DIR is looked for as HOST/PATH (wget -x) and as PATH. Where the list has a \
+            Submits LIST as `dray prefetch` does, and downloads no file that is correct already. \
+            Files are searched for in DIR as HOST/PATH (wget -x) and as PATH. Where the list has a \
             digest, the file is compared with it. Otherwise the origin is asked for the object's \
             length and date, without its body: the file is adopted if the length agrees and the \
             object is not newer than the file. All others are fetched. The SHA-256 of every file is \
             recorded.
 
             DIR may be a bucket, s3://BUCKET/PREFIX?endpoint=URL: it becomes the site, and its objects \
-            are looked for under their keys, HOST/PATH. They are read there if nothing else shows \
+            are searched for under their keys, HOST/PATH. They are read there if nothing else shows \
             their SHA-256.
 
             DIR becomes the site, or DEST of --to. A file that lies elsewhere than at its key is \
-            copied there if it has the SHA-256 of the list, and fetched without one. Symlinks are \
+            copied there if the list has its SHA-256 and it agrees, and fetched otherwise. Symlinks are \
             not followed. DIR must be readable here. Titles (HLS, DASH) are fetched.
             """,
         operands: [CommandOperand("DIR", .directories, help: "Directory of the mirror.")],

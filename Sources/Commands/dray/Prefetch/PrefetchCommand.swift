@@ -64,12 +64,13 @@ enum PrefetchCommand {
                     + "follow the catalog. Needs DRAY_COORDINATOR."),
             CommandOption(
                 "prune", .flag,
-                help: "Then delete the assets that this list no longer names from the edge, as "
+                help: "Also delete from the edge the assets that this list no longer names, as "
                     + "`dray assets remove` does."),
             SourceCommand.every, SourceCommand.maxDrop,
             CommandOption(
                 "verify", .flag,
-                help: "Then request every object of a cache again, and fail unless each is a hit."),
+                help: "At the end, request every object of a cache again, and fail unless each "
+                    + "is a hit."),
             CommandOption(
                 "dry-run", .flag,
                 help: "Print which assets the list adds to the catalog and which it no longer "

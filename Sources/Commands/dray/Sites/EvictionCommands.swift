@@ -95,7 +95,7 @@ enum EvictionCommands {
     // MARK: Popularity
 
     static let popularity = Command(
-        "popularity", summary: "Show or add which assets of a site are requested.",
+        "popularity", summary: "Show how often a site's assets are requested; add access logs.",
         discussion: """
             Without --from-access-log, lists stored assets by the bytes served for each byte that \
             they have stored. A request counts half for every week that passes.

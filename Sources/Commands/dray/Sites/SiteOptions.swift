@@ -25,12 +25,12 @@ enum SiteOptions {
             help: "Maximum size of the site's catalogs together; `none` for no quota."),
         CommandOption(
             TimeOptions.keepFor.name, .text(placeholder: "DURATION"),
-            help: "Delete the files of an asset at most so long after it was complete, "
-                + "of assets that are submitted from now on; `none` for no limit."),
+            help: "Delete the files of an asset this long after it was complete, at the latest; "
+                + "for assets that are submitted from now on. `none` for no limit."),
         EvictionCommands.order, TitleLimitOptions.maxFetches, TitleLimitOptions.maxSites,
         CommandOption(
             "audit-every", .text(placeholder: "TIME"),
-            help: "Audit the site that often: 24h, 7d; `never` for no schedule."),
+            help: "Audit the site at this interval: 24h, 7d; `never` for no schedule."),
         CommandOption(
             "audit-deep", .choice(placeholder: "BOOL", of: ["yes", "no"]),
             help: "Whether these audits read every file and compare its SHA-256."),

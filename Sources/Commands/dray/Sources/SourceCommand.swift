@@ -9,10 +9,10 @@ import Schedule
 import Services
 import Text
 
-/// `dray source`: lists at URLs that the cluster reads again and again.
+/// `dray source`: lists at URLs that the cluster reads repeatedly.
 enum SourceCommand {
     static let command = Command(
-        "source", summary: "Read a list at a URL again and again, and apply its changes.",
+        "source", summary: "Read a list at a URL repeatedly, and apply its changes.",
         discussion: """
             A worker reads the list of a source, with a conditional request, and submits it to its \
             catalog if it has changed: new assets are fetched, changed ones replaced, and with \
@@ -57,7 +57,7 @@ enum SourceCommand {
                 options: [CatalogCommand.site] + ClusterCall.options,
                 action: { await call($0) { try await $1.readSource(of: $0, retrySeconds: retry) } }),
             Command(
-                "remove", summary: "Read a source no more; its catalog stays as it is.",
+                "remove", summary: "Stop reading a source; its catalog stays as it is.",
                 operands: [catalog], options: [CatalogCommand.site] + ClusterCall.options,
                 action: {
                     await call($0, words: { "Removed: the list of \(of($0)) is read no more.\n" }) {
@@ -73,7 +73,7 @@ enum SourceCommand {
 
     static let every = CommandOption(
         "every", .text(placeholder: "TIME"),
-        help: "Read the list at the URL again so long after each reading: 15m, 6h, 1d.")
+        help: "Read the list at the URL again this long after each reading: 15m, 6h, 1d.")
     static let maxDrop = CommandOption(
         "max-drop", .integer(placeholder: "PERCENT", range: 0...100),
         help: "Refuse a list that drops a larger part of the catalog's assets, 0 to 100. Default: "

@@ -3,7 +3,7 @@ internal import Foundation
 package import Model
 internal import Synchronization
 
-/// What a server says of an object without its bytes.
+/// An object's description, without its bytes.
 package struct ObjectHead: Sendable, Hashable {
     package var bytes: Int64
     package var etag: String?
@@ -20,7 +20,7 @@ package struct ListedObject: Sendable, Hashable {
     package var modifiedSeconds: Int64?
 }
 
-/// What has arrived of an object that is read.
+/// Received bytes of an object that is read.
 private final class ReceivedObject: Sendable {
     private struct State {
         var bytes: Int64 = 0
@@ -192,7 +192,7 @@ extension S3Client {
                 // Each try brings something, or counts.
                 failures = received.bytes - before >= 1 << 20 ? 0 : failures + 1
                 guard failures < S3Request.tries else { throw error }
-                await pause(seconds: 0.1 * Double(1 << failures))
+                try? await Task.sleep(for: .milliseconds(100 << failures))
             }
         }
     }

@@ -36,9 +36,6 @@ package final class S3Client: Sendable {
         base = scheme + self.host
     }
 
-    /// Waits without a thread.
-    package func pause(seconds: Double) async { await loop.pause(seconds: seconds) }
-
     /// Returns the first answer that is one; throws the failure of the last try.
     package func send(_ request: S3Request) async throws(Failure) -> HTTPAnswer {
         var seconds = 0.1
@@ -78,7 +75,7 @@ package final class S3Client: Sendable {
                 last = error
             }
             guard request.isWanted(), !Task.isCancelled else { throw last }
-            await loop.pause(seconds: seconds * Double.random(in: 0.5...1))
+            try? await Task.sleep(for: .seconds(seconds * Double.random(in: 0.5...1)))
             seconds *= 3
         }
         preconditionFailure("the loop ends by its last try")

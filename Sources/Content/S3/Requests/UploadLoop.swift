@@ -1,126 +1,49 @@
 internal import Curl
-internal import EventLoop
 internal import FileSystem
 package import Model
 import Services
-import Synchronization
 
-/// The event loop that runs requests to S3 servers: one thread, many connections.
-///
-/// `@unchecked`: its variables are used on the loop's thread only, which `EventLoop` and
-/// `CurlMulti` check.
-package final class UploadLoop: @unchecked Sendable {
-    private let loop: EventLoop
-    private let maximumConnections: Int
-    private let options: CurlEasy.Options
-    private var multi: CurlMulti?
-    private var idle: [CurlEasy] = []
-    private var active: [ObjectIdentifier: Exchange] = [:]
-    private var isClosed = false
-    private var watch: LoopTimer?
-
-    /// Seconds between looks at the leases of running requests; much less than the margin at the
-    /// end of a lease.
-    private static let watchSeconds = 0.1
+/// Sends requests to S3 servers: one thread, many connections.
+package final class UploadLoop: Sendable {
+    private typealias Requests = CurlRequests<Void, Result<HTTPAnswer, Failure>>
+    private let requests: Requests
 
     /// - Parameter caFile: PEM file that replaces the system's authorities; nil for those.
     package init(maximumConnections: Int = 64, caFile: String? = nil) throws(Failure) {
-        do {
-            try CurlGlobal.initialize()
-            loop = try EventLoop(name: "s3")
-        } catch {
-            throw Failure(.workerInternal, "\(error)")
-        }
-        self.maximumConnections = maximumConnections
         var options = CurlEasy.Options(userAgent: "dray")
         options.caFile = caFile
         options.keepsAlive = true
-        self.options = options
+        var limits = CurlMulti.Limits()
+        limits.totalConnections = maximumConnections
+        do {
+            requests = try Requests(
+                name: "s3", limits: limits, context: (), ended: .failure(Self.cancelled)
+            ) { [options] () throws(CurlError) in try CurlEasy(options: options) }
+        } catch {
+            throw Failure(.workerInternal, "\(error)")
+        }
     }
 
     /// Performs a request; cancelling the task ends it with `worker.cancelled`. Throws
     /// `storage.unavailable` without an answer.
     func perform(_ call: HTTPCall) async throws(Failure) -> HTTPAnswer {
-        let token = Token()
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isQueued = loop.execute { [self] in
-                    start(call, token) { continuation.resume(returning: $0) }
-                }
-                if !isQueued { continuation.resume(returning: .failure(Self.cancelled)) }
-            }
-        } onCancel: {
-            token.isCancelled.store(true, ordering: .releasing)
-            loop.execute { [self] in end(token, Self.cancelled) }
-        }
-        return try result.get()
-    }
-
-    /// Waits without a thread.
-    func pause(seconds: Double) async {
-        await withCheckedContinuation { continuation in
-            let isQueued = loop.execute { [self] in
-                loop.schedule(afterSeconds: seconds) { continuation.resume() }
-            }
-            if !isQueued { continuation.resume() }
-        }
+        let request = Requests.Request(
+            { _, easy, finish throws(CurlError) in
+                try Self.prepare(easy, for: call)
+                return Exchange(call, finish)
+            },
+            failed: { .failure(Failure(.storageUnavailable, $0.description)) },
+            stop: { call.isWanted() ? nil : .failure(Self.leaseLost) })
+        return try await requests.answer(to: request).get()
     }
 
     /// Ends every request with `worker.cancelled` and joins the thread; on the thread itself, once it
     /// is done with what it does.
-    package func shutdown() {
-        loop.execute { [self] in
-            isClosed = true
-            for exchange in Array(active.values) { end(exchange.token, Self.cancelled) }
-            multi?.close()
-            multi = nil
-            idle.removeAll()
-        }
-        loop.shutdown()
-    }
-
-    /// A request's identity; its task may be cancelled before the loop receives it.
-    fileprivate final class Token: Sendable {
-        let isCancelled = Atomic<Bool>(false)
-    }
+    package func shutdown() { requests.shutdown() }
 
     private static let cancelled = Failure(.workerCancelled, "the request was cancelled")
     private static let leaseLost = Failure(
         .workerLeaseLost, "the lease ended while an object was sent; it is not stored")
-
-    // MARK: On the loop
-
-    private func start(
-        _ call: HTTPCall, _ token: Token,
-        completion: @escaping (Result<HTTPAnswer, Failure>) -> Void
-    ) {
-        guard !isClosed, !token.isCancelled.load(ordering: .acquiring) else {
-            return completion(.failure(Self.cancelled))
-        }
-        guard call.isWanted() else { return completion(.failure(Self.leaseLost)) }
-        do throws(CurlError) {
-            let easy = try takeEasy()
-            let exchange = Exchange(easy, token, call) { [unowned self] result in
-                active[ObjectIdentifier(token)] = nil
-                idle.append(easy)
-                completion(result)
-            }
-            try Self.prepare(easy, for: call)
-            easy.delegate = exchange
-            active[ObjectIdentifier(token)] = exchange
-            try multiHandle().add(easy)
-            watchLeases()
-        } catch {
-            active[ObjectIdentifier(token)]?.easy.delegate = nil
-            active[ObjectIdentifier(token)] = nil
-            completion(.failure(Failure(.storageUnavailable, error.description)))
-        }
-    }
-
-    private func takeEasy() throws(CurlError) -> CurlEasy {
-        if let easy = idle.popLast() { return easy }
-        return try CurlEasy(options: options)
-    }
 
     private static func prepare(_ easy: CurlEasy, for call: HTTPCall) throws(CurlError) {
         try easy.setURL(call.url)
@@ -136,59 +59,21 @@ package final class UploadLoop: @unchecked Sendable {
         try easy.setConnectTimeout(milliseconds: Int(call.connectTimeoutSeconds * 1000))
         try easy.setTotalTimeout(milliseconds: Int(call.timeoutSeconds * 1000))
     }
-
-    private func multiHandle() throws(CurlError) -> CurlMulti {
-        if let multi { return multi }
-        var limits = CurlMulti.Limits()
-        limits.totalConnections = maximumConnections
-        let made = try CurlMulti(loop: loop, limits: limits)
-        multi = made
-        return made
-    }
-
-    private func end(_ token: Token, _ failure: Failure) {
-        guard let exchange = active[ObjectIdentifier(token)] else { return }
-        multi?.remove(exchange.easy)
-        exchange.finish(.failure(failure))
-    }
-
-    private func watchLeases() {
-        guard watch == nil else { return }
-        watch = loop.schedule(afterSeconds: Self.watchSeconds) { [unowned self] in
-            watch = nil
-            for exchange in Array(active.values) where !exchange.call.isWanted() {
-                end(exchange.token, Self.leaseLost)
-            }
-            if !active.isEmpty { watchLeases() }
-        }
-    }
 }
 
 /// A running request; confined to the loop.
 private final class Exchange: CurlEasyDelegate {
-    let easy: CurlEasy
-    let token: UploadLoop.Token
-    let call: HTTPCall
-    private let completion: (Result<HTTPAnswer, Failure>) -> Void
+    private let call: HTTPCall
+    private let finish: (Result<HTTPAnswer, Failure>) -> Void
     private var body: [UInt8] = []
     private var isTooLarge = false
     private var isStopped = false
     private var isAdmitted = false
     private var readFailure: Failure?
 
-    init(
-        _ easy: CurlEasy, _ token: UploadLoop.Token, _ call: HTTPCall,
-        completion: @escaping (Result<HTTPAnswer, Failure>) -> Void
-    ) {
-        self.easy = easy
-        self.token = token
+    init(_ call: HTTPCall, _ finish: @escaping (Result<HTTPAnswer, Failure>) -> Void) {
         self.call = call
-        self.completion = completion
-    }
-
-    func finish(_ result: Result<HTTPAnswer, Failure>) {
-        easy.delegate = nil
-        completion(result)
+        self.finish = finish
     }
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {

@@ -5,7 +5,7 @@ package import Model
 internal import S3
 import Synchronization
 
-/// What has a key at a site.
+/// The entry that has a key at a site.
 package enum FoundEntry: Sendable, Hashable {
     case nothing
     /// A regular file of that length.

@@ -3,7 +3,7 @@ internal import Glibc
 package import Model
 import Synchronization
 
-/// What a walk finds, in the order of its paths' bytes.
+/// Entries that a walk finds, in the order of their paths' bytes.
 ///
 /// Records follow each other in `bytes`: a kind, a length of 8 bytes and the length of a name in 2
 /// bytes, little-endian, and the name. A record of the kind `directory` has the path of the directory

@@ -2,7 +2,7 @@ internal import Foundation
 package import Model
 internal import S3
 
-/// What a process brings for its sites in buckets.
+/// Settings of a process for its sites in buckets.
 package struct BucketOptions: Sendable {
     /// Directory for bodies on their way; nil for `dray-spool-UID` of the directory for temporary
     /// files.
@@ -19,7 +19,7 @@ package struct BucketOptions: Sendable {
     }
 }
 
-/// What the sites in buckets of one process share: connections, credentials, and a directory for
+/// Shared by a process's sites in buckets: connections, credentials, and a directory for
 /// bodies on their way.
 package final class BucketAccess: Sendable {
     let loop: UploadLoop

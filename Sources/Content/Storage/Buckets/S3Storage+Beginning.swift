@@ -43,7 +43,7 @@ extension S3Storage {
                     attempt < S3Request.tries
                 else { throw error }
             }
-            await client.pause(seconds: 0.1 * Double(1 << attempt))
+            try? await Task.sleep(for: .milliseconds(100 << attempt))
             if isOurs() { try? await abort(record) }
         }
         preconditionFailure("the loop ends by its last try")

@@ -3,7 +3,7 @@ internal import Glibc
 package import Model
 internal import S3
 
-/// What a check of a bucket found.
+/// Findings of a check of a bucket.
 package struct BucketCheck: Sendable, Hashable {
     /// This host's clock less the server's, in seconds; nil if the server states no time.
     package var clockSkewSeconds: Int64?

@@ -5,7 +5,7 @@ internal import S3
 
 /// A body whose parts are all in the bucket; the object is not visible yet.
 struct SentBody: Sendable {
-    /// What ties the bytes that were sent to those that were received.
+    /// Proves that the bytes that were stored are those that were received.
     enum Proof: Sendable {
         /// Each part was hashed while it arrived, and the server has checked what was sent by that.
         case received

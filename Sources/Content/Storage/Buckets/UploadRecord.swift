@@ -2,7 +2,7 @@ internal import Digest
 internal import Model
 internal import S3
 
-/// What Dray records of an upload in parts, in `.dray/uploads` of the bucket: lines of text.
+/// Record of an upload in parts, in `.dray/uploads` of the bucket: lines of text.
 struct UploadRecord: Sendable, Hashable {
     /// Whose upload it is.
     enum Owner: Sendable, Hashable {
@@ -46,7 +46,7 @@ struct UploadRecord: Sendable, Hashable {
 
     /// Can move to: begun, once the server has answered.
     enum State: Sendable, Hashable {
-        /// About to begin, or begun by a request whose answer nobody has: then it is no upload of
+        /// About to begin, or begun by a request without an answer: then it is no upload of
         /// `others`, which the key had before, percent-encoded.
         case beginning(others: Set<String>)
         case begun(id: String)

@@ -2,7 +2,7 @@ internal import FileSystem
 internal import Glibc
 package import Model
 
-/// What became of a key that was to be deleted.
+/// Result of the deletion of a key.
 package enum Deletion: Sendable, Hashable {
     case deleted
     /// Nothing had the key.

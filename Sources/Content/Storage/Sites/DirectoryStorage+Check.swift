@@ -2,7 +2,7 @@ internal import FileSystem
 internal import Glibc
 package import Model
 
-/// What a check of a site's storage found.
+/// Findings of a check of a site's storage.
 package struct SiteCheck: Sendable, Hashable {
     /// Bytes that may still be written to its file system.
     package var availableBytes: Int64

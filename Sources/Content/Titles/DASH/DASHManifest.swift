@@ -49,10 +49,12 @@ package struct DASHManifest: Sendable {
     /// minimumUpdatePeriod and suggestedPresentationDelay.
     var minimumUpdate: Int64?
     var suggestedDelay: Int64?
-    /// The first clock that is supported.
-    var clock: DASHClock?
-    /// The first URL from which it is to be reloaded, as written.
-    var location: String?
+    /// The clocks that are supported, `DASHClock.maxClocks` at most; the first is preferred.
+    var clocks: [DASHClock] = []
+    /// publishTime, in seconds since 1970.
+    var publishedSeconds: Double?
+    /// The URLs from which it is to be reloaded (Location), the preferred one first.
+    var locations: [BaseURL] = []
     var baseURLs: [BaseURL] = []
     var steering: Steering?
     var periods: [Period] = []

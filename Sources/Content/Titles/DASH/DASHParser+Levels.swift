@@ -16,6 +16,9 @@ extension DASHParser {
             } else if name == "availabilityEndTime" {
                 // Only recordings use it.
                 manifest.availabilityEnd = XMLTime.seconds(dateTime: value.string)
+            } else if name == "publishTime" {
+                // Only clocks are compared with it.
+                manifest.publishedSeconds = XMLTime.seconds(dateTime: value.string)
             } else if name == "timeShiftBufferDepth" {
                 manifest.timeShiftBufferDepth = try optional { () throws(Failure) in
                     try duration(value, name)
@@ -137,21 +140,18 @@ extension DASHParser {
 
     /// Parses elements that occur at several levels.
     func takeCommon(_ element: borrowing XMLElement) throws(Failure) -> Element {
-        if element.name == "BaseURL" {
+        let isLocation = element.name == "Location" && open.last == .manifest
+        if element.name == "BaseURL" || isLocation {
             base = []
             serviceLocation = ""
             try element.forEachAttribute { (_, name, value) throws(Failure) in
                 if name == "serviceLocation" { serviceLocation = try text(value, name) }
             }
-            return .baseURL
+            return isLocation ? .location : .baseURL
         }
         if element.name == "ContentSteering", open.last == .manifest {
             try takeSteering(element)
             return .steering
-        }
-        if element.name == "Location", open.last == .manifest, manifest.location == nil {
-            base = []
-            return .location
         }
         if element.name == "UTCTiming" { try takeClock(element) }
         if open.last == .manifest { return .other }
@@ -181,7 +181,7 @@ extension DASHParser {
 
     /// Parses a clock; one that is not supported is ignored.
     private func takeClock(_ element: borrowing XMLElement) throws(Failure) {
-        guard open.last == .manifest, manifest.clock == nil else { return }
+        guard open.last == .manifest, manifest.clocks.count < DASHClock.maxClocks else { return }
         var scheme = ""
         var value = ""
         try element.forEachAttribute { (_, name, text) throws(Failure) in
@@ -191,7 +191,9 @@ extension DASHParser {
                 value = try self.text(text, name)
             }
         }
-        manifest.clock = DASHClock(scheme: scheme, value: value, base: manifest.url)
+        if let clock = DASHClock(scheme: scheme, value: value, base: manifest.url) {
+            manifest.clocks.append(clock)
+        }
     }
 
     /// Rejects the 6th edition's replacement of UrlQueryInfo.

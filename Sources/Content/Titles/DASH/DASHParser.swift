@@ -139,7 +139,7 @@ final class DASHParser: XMLHandler {
             switch ended {
             case .baseURL: try endBase()
             case .steering: endSteering()
-            case .location: manifest.location = endText()
+            case .location: try endLocation()
             case .adaptationSet, .period: handDown(ended)
             case .segmentBase, .segmentList, .segmentTemplate: store(addressing)
             default: break
@@ -164,6 +164,13 @@ final class DASHParser: XMLHandler {
 
     private func endSteering() {
         if let text = endText() { manifest.steering?.server = text }
+    }
+
+    private func endLocation() throws(Failure) {
+        guard let text = endText() else { return }
+        try amounts.addBase(bytes: text.utf8.count)
+        manifest.locations.append(
+            DASHManifest.BaseURL(reference: text, location: serviceLocation))
     }
 
     private func endBase() throws(Failure) {

@@ -21,8 +21,10 @@ package struct DASHResolver: Sendable {
     let redirectedManifest: WebURL?
     private let declared: Result<ContentSteering?, Failure>
     let isLive: Bool
-    /// The clock of a live MPD; nil without one that is supported.
-    let clock: DASHClock?
+    /// The clocks that a live MPD names, as far as they are supported.
+    let clocks: [DASHClock]
+    /// The URLs from which a live MPD is requested again; nil without a Location.
+    let reloads: BaseURLLevels?
     private let bytes: Int64
     private let sha256: String
     private let rules: KeyQueryRules
@@ -59,7 +61,8 @@ package struct DASHResolver: Sendable {
             declared = .failure(error)
         }
         isLive = manifest.isLive
-        clock = manifest.clock
+        clocks = manifest.clocks
+        reloads = manifest.reloads
         var refusal: Failure?
         var written: [UInt8]?
         if manifest.isLive {

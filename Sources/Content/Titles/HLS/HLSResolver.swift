@@ -59,11 +59,17 @@ package struct HLSResolver: Sendable {
     private var keysLeft = 0
     /// I-frame playlists, which a recording leaves out: they name byte ranges of segments.
     private var leftOut: [HLSPlaylist.Child] = []
+    /// What the multivariant playlist of a recording offers; nil if it was not read.
+    private(set) var offers: HLSOffers?
+    /// The request that looks what has joined a recording; nil without one.
+    private var look: Look?
     /// Indexes of the media playlists in `entries`.
     private var places: [ManifestReference: Int] = [:]
 
     let options: TitleOptions
     let rules: KeyQueryRules
+
+    private enum Look: Sendable { case due, asked, answered }
 
     /// Starts with the manifest's URL.
     package init(_ url: WebURL, options: TitleOptions = TitleOptions()) {
@@ -85,6 +91,9 @@ package struct HLSResolver: Sendable {
         manifest.variables = cursor.variables
         entries[0].playlist = manifest
         (asked, received) = (1, 1)
+        if cursor.offered != nil, cursor.unreadSeconds >= RecordingCursor.maxUnreadSeconds {
+            look = .due
+        }
         for playlist in cursor.playlists where !playlist.hasEnded {
             do throws(WebURLError) {
                 var reference = ManifestReference(
@@ -108,8 +117,25 @@ package struct HLSResolver: Sendable {
             ManifestRequest(number: number, url: entries[number].reference.url.text)
         }
         asked += requests.count
-        return requests
+        guard look == .due else { return requests }
+        look = .asked
+        let url = entries[0].reference.url.text
+        return requests + [ManifestRequest(number: entries.count, url: url, isOptional: true)]
     }
+
+    /// Adds the multivariant playlist that shows what has joined a recording; nil if it cannot be
+    /// read.
+    mutating func receive(offers body: [UInt8]?) {
+        look = .answered
+        let url = entries[0].reference.url
+        guard let body, let playlist = try? HLSPlaylist.parse(body, url: url, takesSnapshots: true),
+            playlist.kind == .multivariant
+        else { return }
+        offers = HLSOffers(body, options.tracks)
+    }
+
+    /// True if the multivariant playlist was requested since the recording's last pass.
+    var hasLooked: Bool { offers != nil || look == .answered }
 
     /// Variables of the manifest (EXT-X-DEFINE).
     var variables: [String: String] { entries[0].playlist?.variables ?? [:] }
@@ -124,7 +150,9 @@ package struct HLSResolver: Sendable {
     var isLive: Bool { entries.contains { $0.playlist?.isLive == true } }
 
     /// True if every playlist was received.
-    package var isComplete: Bool { received == entries.count }
+    package var isComplete: Bool {
+        received == entries.count && (look == nil || look == .answered)
+    }
 
     /// Adds the body of a playlist.
     ///
@@ -138,6 +166,7 @@ package struct HLSResolver: Sendable {
         _ request: ManifestRequest, finalURL: String, body: [UInt8], sha256: String,
         contentType: String? = nil
     ) throws(Failure) {
+        if request.isOptional { return receive(offers: body) }
         guard entries.indices.contains(request.number),
             entries[request.number].playlist == nil
         else { return }
@@ -181,7 +210,7 @@ package struct HLSResolver: Sendable {
         let leavesKeys = options.leavesKeys ?? false
         let content = try HLSRewriter(
             playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
-            storesKeys: !leavesKeys, rules: rules
+            storesKeys: !leavesKeys, replacesVariables: options.records ?? false, rules: rules
         ).body()
         if leavesKeys {
             keysLeft += playlist.segments.count { $0.role == .key }
@@ -193,6 +222,7 @@ package struct HLSResolver: Sendable {
             }
         } else if options.records ?? false {
             entries[request.number].text = content ?? body
+            offers = HLSOffers(body, options.tracks)
         }
         entries[request.number].content = content
         entries[request.number].bytes = Int64(body.count)

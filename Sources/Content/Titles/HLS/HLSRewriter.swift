@@ -16,6 +16,8 @@ struct HLSRewriter {
     private let namingBase: ReferenceBase
     private let variables: [String: String]
     private let storesKeys: Bool
+    /// True if URIs are written without variables.
+    private let replacesVariables: Bool
     private let place: EdgeReference
     private let rules: KeyQueryRules
     /// For references to the origin of `namingBase`.
@@ -34,17 +36,20 @@ struct HLSRewriter {
     ///   - named: the URL of its key.
     ///   - choice: the selected tracks.
     ///   - storesKeys: false if keys stay at the origin.
+    ///   - replacesVariables: true to write the values of variables in URIs, for a recording: names
+    ///     of its files get marks, and variables of later readings may have other values.
     ///   - rules: the query parameters that belong to keys.
     init(
         _ playlist: HLSPlaylist, _ bytes: [UInt8], url: WebURL, named: WebURL,
         choice: HLSTracks.Choice = HLSTracks.Choice(), storesKeys: Bool = true,
-        rules: KeyQueryRules = KeyQueryRules()
+        replacesVariables: Bool = false, rules: KeyQueryRules = KeyQueryRules()
     ) throws(Failure) {
         self.bytes = bytes
         base = ReferenceBase(url)
         namingBase = ReferenceBase(named)
         variables = playlist.variables
         self.storesKeys = storesKeys
+        self.replacesVariables = replacesVariables
         self.rules = rules
         names = rules.names(of: named.text.utf8)
         place = EdgeReference(key: try SiteKey(named, rules))
@@ -76,7 +81,7 @@ struct HLSRewriter {
             if !text.isEmpty, dropped.isEmpty || !dropped.contains(line) {
                 if bytes[text.lowerBound] != ASCII.hash {
                     // A gap's URI is not requested, so it may be invalid.
-                    if isGap, !usesVariables(text) { try? name(text) }
+                    if isGap, replacesVariables || !usesVariables(text) { try? name(text) }
                     if !isGap { try name(text) }
                     isGap = false
                 } else if ASCII.hasPrefix(bytes, text, "#EXT-X-") {
@@ -139,8 +144,8 @@ struct HLSRewriter {
             source = substituted(text)
             range = 0..<source.count
         }
-        let isHidden = hidesVariables && usesVariables(text)
-        if isStored, !isHidden, EdgeReference.isPlain(source, range, at: namingBase, names) {
+        let isReplaced = (replacesVariables || hidesVariables) && usesVariables(text)
+        if isStored, !isReplaced, EdgeReference.isPlain(source, range, at: namingBase, names) {
             return
         }
         do throws(WebURLError) {
@@ -154,7 +159,7 @@ struct HLSRewriter {
             let key: SiteKey
             let url = try namingBase.resolve(source, range)
             do throws(Failure) { key = try SiteKey(url, rules) } catch { return }
-            if !isHidden, place.leads(source, range, to: key) { return }
+            if !isReplaced, place.leads(source, range, to: key) { return }
             edits.append(ManifestEdit(text, place.path(to: key)))
         } catch {
             throw Failure(error.refusal, at: .manifest("\(base.url)"), "the URI \(error.detail)")
@@ -167,11 +172,13 @@ struct HLSRewriter {
         }
     }
 
+    /// Returns a URI with the values of its variables; of one that is too long for a URL, the
+    /// beginning, which is too long as well.
     private func substituted(_ text: Range<Int>) -> [UInt8] {
         var out: [UInt8] = []
         var index = text.lowerBound
         let lastClose = bytes[text].lastIndex(of: ASCII.closeBrace) ?? text.lowerBound
-        while index < text.upperBound {
+        while index < text.upperBound, out.count <= WireLimits.urlBytes {
             if bytes[index] == ASCII.openBrace, index < lastClose,
                 bytes[index + 1] == ASCII.dollar,
                 let close = bytes[index..<text.upperBound].firstIndex(of: ASCII.closeBrace),

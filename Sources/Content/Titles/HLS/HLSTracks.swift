@@ -7,6 +7,8 @@ import Text
 struct HLSTracks {
     struct Entry {
         var rendition: Rendition
+        /// NAME of an alternative rendition or a variant; nil for none.
+        var name: String?
         /// Whole lines of the tag and its URI.
         var bytes: Range<Int>
         /// Line numbers in the playlist, from 1.
@@ -92,6 +94,7 @@ struct HLSTracks {
             }
         }
         entry.rendition.codecs = text(attributes["CODECS"])
+        entry.name = text(attributes["NAME"])
         guard entry.rendition.kind == .image || attributes["GROUP-ID"] == nil else {
             entry.rendition.language = text(attributes["LANGUAGE"])
             entry.rendition.group = text(attributes["GROUP-ID"]).map {

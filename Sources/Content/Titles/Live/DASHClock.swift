@@ -1,3 +1,4 @@
+import Schedule
 import WebURL
 
 /// The clock by which segments of a dynamic MPD become available: UTCTiming (ISO/IEC 23009-1,
@@ -24,9 +25,59 @@ package enum DASHClock: Sendable, Equatable {
         }
     }
 
+    /// Maximum number of clocks of an MPD that are read.
+    static let maxClocks = 8
+
     /// Parses a time, which may have blanks around it, to seconds since 1970.
     package static func seconds(_ text: String) -> Double? {
         XMLTime.seconds(
             dateTime: String(text.drop { $0.isWhitespace }.prefix { !$0.isWhitespace }))
+    }
+}
+
+/// What a clock that an MPD names is compared with, in seconds since 1970.
+package struct ClockReferences: Sendable {
+    /// Time of the MPD's answer by the origin: `Date`, and `Age`; nil if it has none.
+    package var answeredSeconds: Double?
+    /// Time of this machine.
+    package var machineSeconds: Double
+    /// `MPD@publishTime`; nil without one.
+    package var publishedSeconds: Double?
+
+    package init(
+        answeredSeconds: Double? = nil, machineSeconds: Double, publishedSeconds: Double?
+    ) {
+        self.answeredSeconds = answeredSeconds
+        self.machineSeconds = machineSeconds
+        self.publishedSeconds = publishedSeconds
+    }
+
+    /// A clock is believed that differs from one of them by so many seconds at most. Wrong zones
+    /// make a quarter of an hour at least.
+    package static let maxDifferenceSeconds = 300.0
+
+    /// Returns why a clock's answer is refused, with both times; nil if it agrees with one of them.
+    ///
+    /// One is enough: a machine may be wrong, and a whole title may be of another time.
+    package func refusal(of seconds: Double) -> String? {
+        let all = [answeredSeconds, machineSeconds, publishedSeconds].compactMap { $0 }
+        guard !all.contains(where: { abs($0 - seconds) <= Self.maxDifferenceSeconds }) else {
+            return nil
+        }
+        let other =
+            answeredSeconds.map { "the MPD was answered at \(Self.text($0))" }
+            ?? "this machine has \(Self.text(machineSeconds))"
+        return "says \(Self.text(seconds)), but \(other)"
+    }
+
+    private static func text(_ seconds: Double) -> String {
+        // Clocks have four digits of years; machines are no further.
+        let whole = Int(min(max(seconds, -1e11), 1e12).rounded(.down))
+        let ofDay = ((whole % 86_400) + 86_400) % 86_400
+        let date = civilDate(ofDay: (whole - ofDay) / 86_400)
+        func padded(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        let time = [ofDay / 3_600, ofDay / 60 % 60, ofDay % 60].map(padded)
+        return "\(date.year)-\(padded(date.month))-\(padded(date.day))T"
+            + time.joined(separator: ":") + "Z"
     }
 }

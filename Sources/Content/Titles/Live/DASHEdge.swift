@@ -22,6 +22,9 @@ package struct DASHEdge: Sendable {
         package var segments: [Segment] = []
         /// The BaseURLs above; nil if none has a service location.
         package var locations: BaseURLLevels?
+        /// Forms of the references to `setup` and to `segments`, with the BaseURLs above.
+        package var setupForm = ReferenceForm.relative
+        package var segmentForm = ReferenceForm.relative
     }
 
     /// Segments that ended longer ago are not listed: players start at the edge.
@@ -45,7 +48,11 @@ package struct DASHEdge: Sendable {
     package var availabilityStartSeconds: Double { manifest.availabilityStart ?? 0 }
     /// Nil if the MPD does not change.
     package var minimumUpdateSeconds: Double? { manifest.minimumUpdate.map { Double($0) / 1e9 } }
-    package var clock: DASHClock? { manifest.clock }
+    package var clocks: [DASHClock] { manifest.clocks }
+    /// The URLs from which it is requested again; nil without a Location.
+    package var reloads: BaseURLLevels? { manifest.reloads }
+    /// publishTime, in seconds since 1970; nil without one.
+    package var publishedSeconds: Double? { manifest.publishedSeconds }
     package var suggestedDelaySeconds: Double? { manifest.suggestedDelay.map { Double($0) / 1e9 } }
 
     /// True if segments become available without another MPD: their times are calculated.
@@ -67,6 +74,10 @@ package struct DASHEdge: Sendable {
             let starts = try manifest.starts(of: track)
             var listed = Track(rendition: renditions[track.place], period: track.period)
             listed.locations = lister.locations
+            let base = manifest.baseForm(of: track)
+            let addressing = track.representation.addressing
+            listed.setupForm = max(base, addressing.setupForm)
+            listed.segmentForm = max(base, addressing.mediaForm)
             var cursor = Double(track.span.start) / 1e9
             try manifest.list(track, with: &lister, { _, _, _, _ in false }) {
                 (segment) throws(Failure) in

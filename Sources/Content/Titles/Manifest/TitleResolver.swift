@@ -9,8 +9,9 @@ package struct ManifestRequest: Hashable, Sendable {
     package let url: String
     /// The byte range of a segment index; nil for a whole manifest.
     package var range: SegmentRange?
-    /// True for the clock of a live MPD, which may be missing: see `TitleResolver.receiveClock`.
-    package var isClock = false
+    /// True for what may be missing, and must not hold up a reading: the clock of a live MPD, and the
+    /// multivariant playlist of a recording: see `TitleResolver.receiveOptional`.
+    package var isOptional = false
 }
 
 /// Resolves a title to all objects that the edge needs; a value without I/O.
@@ -142,13 +143,17 @@ package struct TitleResolver: Sendable {
         }
     }
 
-    /// The clock of a live MPD; nil without one.
-    package var clock: DASHClock? {
-        switch state {
-        case .asking, .hls: nil
-        case .dash(let resolver): resolver.clock
-        case .recording(let recording): recording.clock
-        }
+    /// Time of the manifest's response by the origin's clock, in seconds since 1970; nil if unknown.
+    package private(set) var answeredSeconds: Double?
+
+    /// The clocks that a live MPD names, the preferred one first.
+    package var clocks: [DASHClock] {
+        if case .dash(let resolver) = state { resolver.clocks } else { [] }
+    }
+
+    /// The URLs from which a live MPD is requested again; nil without a Location.
+    package var reloads: BaseURLLevels? {
+        if case .dash(let resolver) = state { resolver.reloads } else { nil }
     }
 
     /// True if a received manifest is live.
@@ -177,10 +182,11 @@ package struct TitleResolver: Sendable {
     ) throws(Failure) {
         switch state {
         case .asking:
+            self.answeredSeconds = answeredSeconds
             switch ManifestForm.kind(of: body, contentType: contentType, otherwise: listedKind) {
             case .dash:
                 let moment = liveSeconds.map { answeredSeconds ?? $0 }
-                if let recording = try self.recording(finalURL, body, at: moment) {
+                if let recording = try self.recording(finalURL, body, answeredSeconds) {
                     state = .recording(recording)
                     return
                 }
@@ -211,29 +217,38 @@ package struct TitleResolver: Sendable {
                 request, finalURL: finalURL, body: body, sha256: sha256, contentType: contentType)
             state = .hls(resolver)
         case .dash: try receiveIndex(request, body)
-        case .recording: receiveClock(body)
+        case .recording: receiveOptional(request, body)
         }
     }
 
     /// Returns the reading of an MPD that is recorded; nil for others, and for one that has ended
     /// before.
     private func recording(
-        _ finalURL: String, _ body: [UInt8], at moment: Double?
+        _ finalURL: String, _ body: [UInt8], _ answeredSeconds: Double?
     ) throws(Failure) -> DASHRecording? {
-        guard options.records ?? false, !(options.takesSnapshots ?? false), let moment else {
+        guard options.records ?? false, !(options.takesSnapshots ?? false), let liveSeconds else {
             return nil
         }
         let recording = try DASHRecording(
-            url, finalURL: finalURL, body: body, options: options, nowSeconds: moment)
+            url, finalURL: finalURL, body: body, options: options,
+            answeredSeconds: answeredSeconds, machineSeconds: liveSeconds)
         return followed != nil || recording.isLive ? recording : nil
     }
 
-    /// Adds the answer of a live MPD's clock, as `receive` does; nil if it cannot be read: the
-    /// time of the MPD's answer counts then.
-    package mutating func receiveClock(_ body: [UInt8]?) {
-        guard case .recording(var recording) = state else { return }
-        recording.receive(clock: body)
-        state = .recording(recording)
+    /// Adds the answer to an optional request, as `receive` does; nil if it cannot be read in time.
+    /// Without a live MPD's clock the time of the MPD's answer counts; without the multivariant
+    /// playlist of a recording nothing has joined it.
+    package mutating func receiveOptional(_ request: ManifestRequest, _ body: [UInt8]?) {
+        switch state {
+        case .recording(var recording):
+            recording.receive(request, clock: body)
+            state = .recording(recording)
+        case .hls(var resolver):
+            state = .asking(isAsked: true)
+            resolver.receive(offers: body)
+            state = .hls(resolver)
+        case .asking, .dash: break
+        }
     }
 
     /// Adds the bytes of a segment index, as `receive` does; nil if it cannot be fetched: its file

@@ -32,6 +32,15 @@ extension DASHManifest {
         return nil
     }
 
+    /// The failure of a title with more representations than a recording follows.
+    var tooManyTracks: Failure {
+        failure(
+            .manifestTooMany,
+            "the periods of the MPD have more than \(RecordingCursor.MPD.maxTracks) "
+                + "representations to record, or their names and templates more than "
+                + "\(RecordingCursor.MPD.maxTrackBytes) bytes")
+    }
+
     /// Calls `body` with the segments of a template that are available, until it returns false.
     ///
     /// - Parameter isClockLost: true to leave out segments that the clock adds.

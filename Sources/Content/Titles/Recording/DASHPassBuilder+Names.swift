@@ -95,6 +95,22 @@ extension DASHPassBuilder {
         String(decoding: StableHash.hex(Array(key.utf8)[...]).prefix(16), as: UTF8.self)
     }
 
+    /// Notes a representation that is not recorded; names it if its period has begun without it.
+    mutating func leaveOut(_ track: DASHManifest.Track, _ id: String, of place: Int) {
+        let (hash, others) = (Self.hash(id), mpd.periods[place].others)
+        guard !others.contains(hash),
+            mpd.periods.reduce(0, { $0 + $1.others.count }) < RecordingCursor.MPD.maxOthers
+        else { return }
+        mpd.periods[place].others.append(hash)
+        guard selected[track.place], !begun.contains(where: { $0.place == track.period }) else {
+            return
+        }
+        let period = mpd.periods[place].id.map { " \($0.prefix(100))" } ?? ""
+        joined.append(
+            "representation \(id.prefix(100)) of period\(period) "
+                + "(\(TrackSelection.text(renditions[track.place])))")
+    }
+
     // MARK: Objects
 
     func resolved(_ segment: ManifestSegment?) throws(Failure) -> ResolvedSegment? {

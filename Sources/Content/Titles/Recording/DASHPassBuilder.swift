@@ -26,12 +26,17 @@ struct DASHPassBuilder {
 
     private(set) var begun: [Begun] = []
     let manifest: DASHManifest
+    let renditions: [Rendition]
     private let spans: [DASHManifest.Span]
     /// By period of the manifest, its index in the cursor's periods; nil for one that is not
     /// recorded.
     private var known: [Int?]
     /// By representation, true if it is recorded in a period that begins.
     private var wanted: [Bool] = []
+    /// By representation, true if the title's selection takes it.
+    private(set) var selected: [Bool] = []
+    /// Names of representations that have joined a period, and are not recorded.
+    var joined: [String] = []
     private let isFirst: Bool
     /// True if segments that the clock adds are left to a later reading.
     private let isClockLost: Bool
@@ -56,6 +61,7 @@ struct DASHPassBuilder {
         self.cursor = cursor ?? RecordingCursor()
         mpd = cursor?.mpd ?? RecordingCursor.MPD()
         isFirst = mpd.periodCount == 0
+        renditions = manifest.renditions
         spans = try manifest.spans()
         let periods = mpd.periods
         known = zip(manifest.periods, spans).map { period, span in
@@ -71,10 +77,9 @@ struct DASHPassBuilder {
     /// Selects the tracks of new periods, each separately. One without a track that fits is recorded
     /// whole, after the beginning.
     private mutating func choose(_ options: TitleOptions) throws(Failure) {
-        let tracks = manifest.renditions
         for period in manifest.periods {
             let count = period.sets.reduce(0) { $0 + $1.representations.count }
-            let all = Array(tracks[wanted.count..<(wanted.count + count)])
+            let all = Array(renditions[wanted.count..<(wanted.count + count)])
             do throws(Failure) {
                 wanted += try options.tracks.wanted(all)
             } catch {
@@ -82,6 +87,7 @@ struct DASHPassBuilder {
                 wanted += all.map { _ in true }
             }
         }
+        selected = wanted
         let listed = try newPeriodsWithSegments()
         let begins = try periodsThatFit(listed)
         try manifest.forEachTrack { (track) throws(Failure) in
@@ -115,21 +121,13 @@ struct DASHPassBuilder {
                 sum.tracks <= RecordingCursor.MPD.maxTracks,
                 sum.bytes <= RecordingCursor.MPD.maxTrackBytes
             else {
-                if isFirst { throw tooManyTracks }
+                if isFirst { throw manifest.tooManyTracks }
                 mpd.isFull = true
                 break
             }
             fitting.insert(period)
         }
         return fitting
-    }
-
-    private var tooManyTracks: Failure {
-        manifest.failure(
-            .manifestTooMany,
-            "the periods of the MPD have more than \(RecordingCursor.MPD.maxTracks) "
-                + "representations to record, or their names and templates more than "
-                + "\(RecordingCursor.MPD.maxTrackBytes) bytes")
     }
 
     /// Returns the new periods of which something is available. Periods before the last recorded
@@ -162,8 +160,10 @@ struct DASHPassBuilder {
     mutating func addAll() throws(Failure) {
         var ids: [String: Int] = [:]
         var period = -1
+        /// Tracks of the period before the first one that is recorded, with their names.
+        var before: [(track: DASHManifest.Track, name: String)] = []
         try manifest.forEachLister { (track, lister) throws(Failure) in
-            if track.period != period { ids = [:] }
+            if track.period != period { (ids, before) = ([:], []) }
             period = track.period
             let id = track.representation.id
             ids[id, default: 0] += 1
@@ -172,10 +172,14 @@ struct DASHPassBuilder {
             if wanted[track.place], !isFull || begun.last?.place == track.period {
                 try begin(track, name, &lister)
             }
-            guard let place = known[track.period],
-                let index = mpd.periods[place].tracks.firstIndex(where: { $0.id == name })
-            else { return }
-            try add(track, &lister, to: index, of: place)
+            guard let place = known[track.period] else { return before.append((track, name)) }
+            for (track, name) in before { leaveOut(track, name, of: place) }
+            before = []
+            if let index = mpd.periods[place].tracks.firstIndex(where: { $0.id == name }) {
+                try add(track, &lister, to: index, of: place)
+            } else {
+                leaveOut(track, name, of: place)
+            }
         }
         // Older periods will not be listed again.
         if let first = known.compactMap({ $0 }).min() { mpd.periods.removeFirst(first) }
@@ -378,12 +382,12 @@ struct DASHPassBuilder {
         var cursor = cursor
         cursor.entries += entries.count
         cursor.mpd = mpd
-        return RecordingPass(
-            update: RecordingUpdate(
-                cursor: cursor, entries: entries,
-                reloadSeconds: isFull
-                    ? 0 : min(max(waitSeconds, limits.lowerBound), limits.upperBound),
-                behindSeconds: isFull ? behindSeconds : 0),
-            objects: objects)
+        var update = RecordingUpdate(
+            cursor: cursor, entries: entries,
+            reloadSeconds: isFull
+                ? 0 : min(max(waitSeconds, limits.lowerBound), limits.upperBound),
+            behindSeconds: isFull ? behindSeconds : 0)
+        update.name(joined: joined)
+        return RecordingPass(update: update, objects: objects)
     }
 }

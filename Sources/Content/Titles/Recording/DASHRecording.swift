@@ -11,10 +11,19 @@ struct DASHRecording: Sendable {
     /// The MPD in UTF-8.
     private let text: [UInt8]
     private let options: TitleOptions
-    private var clockIsAsked = false
-    private var clockIsRead: Bool
-    /// True if the clock is needed, and has not answered with a time.
+    /// The clocks that are left to try, the preferred one first.
+    private var clocks: ArraySlice<DASHClock> = []
+    /// Times of requested clocks by their index among all; nil for one that cannot be read.
+    private var answers: [Int: Double?] = [:]
+    /// Number of requested clocks.
+    private var asked = 0
+    private let references: ClockReferences
+    /// True if a clock is needed, and none has answered with a time that is believed.
     private var lacksClock = false
+    /// True if a clock was requested, and its answer is used.
+    private var usesRequestedClock = false
+    /// Clocks that are wrong.
+    private var clockWarnings = ManifestWarnings()
     /// URL of the MPD after redirects; nil if it was not redirected.
     let redirectedManifest: WebURL?
 
@@ -24,50 +33,92 @@ struct DASHRecording: Sendable {
     ///   - url: the title's URL, from which keys are made.
     ///   - finalURL: the URL of the answer; relative references resolve against it.
     ///   - body: the whole body, at most `DASHManifest.maximumBytes`.
-    ///   - nowSeconds: time of the answer by the origin's clock, in seconds since 1970.
+    ///   - answeredSeconds: time of the answer by the origin's clock, in seconds since 1970; nil if
+    ///     unknown.
+    ///   - machineSeconds: the same by this machine.
     ///
     /// Throws as `DASHManifest.parse` does.
     init(
-        _ url: WebURL, finalURL: String, body: [UInt8], options: TitleOptions, nowSeconds: Double
+        _ url: WebURL, finalURL: String, body: [UInt8], options: TitleOptions,
+        answeredSeconds: Double?, machineSeconds: Double
     ) throws(Failure) {
         let final = try ManifestReference(url: url, named: nil, line: 0).redirected(to: finalURL)
         redirectedManifest = final == url ? nil : final
         manifest = try DASHManifest.parse(
-            body, url: final, named: url, live: .snapshot(atSeconds: nowSeconds),
-            policy: options.policy)
+            body, url: final, named: url,
+            live: .snapshot(atSeconds: answeredSeconds ?? machineSeconds), policy: options.policy)
         manifest.keyRules = KeyQueryRules(options.keyQueries)
         text = try MarkupText.utf8(body, of: url)
         self.options = options
-        clockIsRead = true
-        guard manifest.isLive, let clock = manifest.clock else { return }
-        switch clock {
-        case .direct(let seconds): manifest.live = .snapshot(atSeconds: seconds)
-        case .url:
-            lacksClock = manifest.growsByTime
-            clockIsRead = !lacksClock
-        }
+        references = ClockReferences(
+            answeredSeconds: answeredSeconds, machineSeconds: machineSeconds,
+            publishedSeconds: manifest.publishedSeconds)
+        guard manifest.isLive else { return }
+        clocks = manifest.clocks[...]
+        lacksClock = manifest.growsByTime && !clocks.isEmpty
+        tryClocks()
     }
 
     var isLive: Bool { manifest.isLive }
-    var clock: DASHClock? { manifest.clock }
-    /// True once the clock was read, or is not needed.
-    var isComplete: Bool { clockIsRead }
+    /// True once a clock was read, none is left, or none is needed.
+    var isComplete: Bool { clocks.isEmpty }
 
-    /// Returns the request for the clock, once.
-    mutating func next() -> [ManifestRequest] {
-        guard !clockIsRead, !clockIsAsked, case .url(let url) = manifest.clock else { return [] }
-        clockIsAsked = true
-        return [ManifestRequest(number: 1, url: url, isClock: true)]
+    /// Uses the first clock that is believed, or leaves the next one that has to answer before.
+    private mutating func tryClocks() {
+        while let clock = clocks.first {
+            switch clock {
+            case .direct(let seconds):
+                if believes(seconds, of: "in the MPD") { return }
+            case .url(let url):
+                guard manifest.growsByTime else { break }
+                guard let answer = answers[clocks.startIndex] else { return }
+                if let answer, believes(answer, of: Redaction.shown(url, limit: 200)) {
+                    usesRequestedClock = true
+                    return
+                }
+            }
+            clocks.removeFirst()
+        }
     }
 
-    /// Adds the clock's answer; nil if it cannot be read.
-    mutating func receive(clock body: [UInt8]?) {
-        clockIsRead = true
-        guard let body,
-            let seconds = DASHClock.seconds(String(decoding: body.prefix(100), as: UTF8.self))
-        else { return }
+    /// Uses a clock's time unless it is wrong; returns true if it is used.
+    private mutating func believes(_ seconds: Double, of name: String) -> Bool {
+        if let refusal = references.refusal(of: seconds) {
+            clockWarnings.add(
+                .dashClock, in: ManifestWarnings.clipped("\(manifest.url)"), line: nil
+            ) { "the clock \(name) \(refusal)" }
+            return false
+        }
+        clocks = []
         lacksClock = false
         manifest.live = .snapshot(atSeconds: seconds)
+        return true
+    }
+
+    /// Returns requests for the preferred clock, then for all others at once: segments may leave the
+    /// window while they do not answer. Empty while one has no answer.
+    mutating func next() -> [ManifestRequest] {
+        guard answers.count == asked else { return [] }
+        let most = asked == 0 ? 1 : DASHClock.maxClocks
+        var requests: [ManifestRequest] = []
+        for (index, clock) in zip(clocks.indices, clocks) where requests.count < most {
+            if case .url(let url) = clock {
+                requests.append(ManifestRequest(number: index + 1, url: url, isOptional: true))
+            }
+            // Those after it do not count.
+            if case .direct(let seconds) = clock, references.refusal(of: seconds) == nil { break }
+        }
+        asked += requests.count
+        return requests
+    }
+
+    /// Adds a clock's answer; nil if it cannot be read.
+    mutating func receive(_ request: ManifestRequest, clock body: [UInt8]?) {
+        let seconds = body.flatMap {
+            DASHClock.seconds(String(decoding: $0.prefix(100), as: UTF8.self))
+        }
+        answers.updateValue(seconds, forKey: request.number - 1)
+        tryClocks()
     }
 
     /// Counts readings without the clock, of a title whose clock was read before: its time and that
@@ -76,7 +127,7 @@ struct DASHRecording: Sendable {
     /// Returns true if this one is to do without it.
     private func losesClock(_ failures: inout Int?) -> Bool {
         guard lacksClock else {
-            if case .url = manifest.clock, manifest.growsByTime { failures = 0 }
+            if usesRequestedClock { failures = 0 }
             return false
         }
         // Never read: the time of the answer counts always.
@@ -104,7 +155,9 @@ struct DASHRecording: Sendable {
         var pass = builder.pass()
         pass.update.cursor.mpd?.clockFailures = clockFailures
         pass.update.cursor.mpd?.location = location
-        if cursor == nil { pass.warnings = manifest.warnings }
+        // Before the manifest's others, of which the first ones are kept.
+        pass.warnings = clockWarnings
+        if cursor == nil { pass.warnings.add(manifest.warnings) }
         guard cursor == nil || !builder.begun.isEmpty else { return pass }
         let markup = try DASHRecordedMarkup(
             text, manifest, builder.begun, isFirst: cursor == nil)
@@ -119,6 +172,6 @@ struct DASHRecording: Sendable {
 
     /// The URL from which the MPD is reloaded; nil for that of the title.
     private var location: String? {
-        manifest.location.flatMap { try? manifest.url.resolve($0) }?.text
+        manifest.locations.first.flatMap { try? manifest.url.resolve($0.reference) }?.text
     }
 }

@@ -19,7 +19,7 @@ struct RecordedListing: Sendable {
         var discontinuities: Int64 = 0
         /// The same for the first segment after its EXT-X-MAP.
         var mapDiscontinuities: Int64 = 0
-        /// Its object; nil for a gap.
+        /// Its object, or a byte range of one; nil for a gap.
         var object: ManifestSegment?
         var keyObject: ManifestSegment?
         var mapObject: ManifestSegment?
@@ -47,7 +47,7 @@ struct RecordedListing: Sendable {
     private static let dropped: Set<String> = [
         "#EXTM3U", "#EXT-X-ENDLIST", "#EXT-X-PLAYLIST-TYPE", "#EXT-X-DISCONTINUITY-SEQUENCE",
         "#EXT-X-SERVER-CONTROL", "#EXT-X-ALLOW-CACHE", "#EXT-X-START", "#EXT-X-BITRATE",
-        "#EXT-X-SKIP", "#EXT-X-PART", "#EXT-X-PART-INF", "#EXT-X-PRELOAD-HINT",
+        "#EXT-X-SKIP", "#EXT-X-BYTERANGE", "#EXT-X-PART", "#EXT-X-PART-INF", "#EXT-X-PRELOAD-HINT",
         "#EXT-X-RENDITION-REPORT",
     ]
 
@@ -58,12 +58,14 @@ struct RecordedListing: Sendable {
     ///   - playlist: the playlist as parsed at the origin.
     ///   - url: its URL, for failures.
     ///
-    /// Throws `manifest.unsupported` for byte ranges, `manifest.malformed`.
+    /// Throws `manifest.malformed`, also for a byte range whose place in its object is unknown.
     init(_ text: [UInt8], of playlist: HLSPlaylist, at url: WebURL) throws(Failure) {
-        if playlist.segments.contains(where: { $0.range != nil }) {
+        let placeless = [ManifestRule.hlsRangeOffset, .hlsRange].map(\.rawValue)
+        if let warning = playlist.warnings.first.first(where: { placeless.contains($0.rule) }) {
             throw Failure(
-                .manifestUnsupported, at: .manifest("\(url)"),
-                "a live playlist with byte ranges cannot be recorded; use --live snapshot")
+                .manifestMalformed, at: .manifest("\(url)", line: warning.line),
+                "a byte range of the live playlist cannot be recorded: it is not length@offset, "
+                    + "or it has no offset and follows no other range of its file")
         }
         for line in text.split(separator: ASCII.lineFeed) {
             let line = ASCII.trimmed(text, line.indices)
@@ -93,7 +95,7 @@ struct RecordedListing: Sendable {
             header += line + "\n"
         case "#EXT-X-KEY": take(key: line)
         case "#EXT-X-MAP":
-            current.map = line
+            current.map = Self.map(line)
             mapIsNew = true
         case "#EXT-X-GAP": current.isGap = true
         case "#EXT-X-DISCONTINUITY":
@@ -121,6 +123,23 @@ struct RecordedListing: Sendable {
             isNone || $0.contains("METHOD=NONE") || format($0) == format(line)
         }
         current.keys.append(line)
+    }
+
+    /// Returns the EXT-X-MAP line of the file that a byte range is stored as; others as they are.
+    private static func map(_ line: String) -> String {
+        let bytes = Array(line.utf8)
+        let start = bytes.firstIndex(of: ASCII.colon).map { $0 + 1 } ?? bytes.count
+        guard let attributes = try? HLSAttributes(bytes, start..<bytes.count),
+            let uri = attributes["URI"], let range = attributes["BYTERANGE"]
+        else { return line }
+        let numbers = bytes[range.value].split(separator: ASCII.at).map {
+            Int64(String(decoding: bytes[ASCII.trimmed(bytes, $0.indices)], as: UTF8.self))
+        }
+        guard let length = numbers.first ?? nil, let offset = numbers.dropFirst().first ?? 0
+        else { return line }
+        let name = RecordedName.marked(
+            String(decoding: bytes[uri.value], as: UTF8.self), offset: offset, length: length)
+        return "#EXT-X-MAP:URI=\"\(name)\""
     }
 
     private mutating func take(uri: String) {

@@ -33,7 +33,8 @@ extension HLSResolver {
                 continue
             }
             let key = try SiteKey(entry.reference.keyURL, rules).text
-            // What has joined the title since its first reading is not in the stored manifest.
+            // What has joined the title since its first reading is not in the stored manifest: it
+            // is named below.
             guard let number = builder.cursor.playlists.firstIndex(where: { $0.key == key }) else {
                 continue
             }
@@ -45,6 +46,9 @@ extension HLSResolver {
             warnings.add(playlist.warnings)
         }
         var pass = builder.pass()
+        pass.update.name(joined: pass.update.cursor.note(offers, isFirst: cursor == nil))
+        pass.update.cursor.unreadSeconds =
+            (hasLooked ? 0 : pass.update.cursor.unreadSeconds) + pass.update.reloadSeconds
         if cursor == nil {
             pass.update.manifest = builder.cursor.isMultivariant ? manifestText : nil
             pass.warnings = warnings
@@ -147,6 +151,10 @@ private struct PassBuilder {
             if let object = segment.object {
                 entry.object = objects.count
                 objects.append(try Self.resolved(object, rules, ordinal: objects.count))
+                if let range = object.range, let length = range.length {
+                    entry.uri = RecordedName.marked(
+                        entry.uri, offset: range.offset, length: length)
+                }
             }
             playlist.next = entry.sequence + 1
             playlist.discontinuities = start + segment.discontinuities
@@ -208,12 +216,21 @@ private struct PassBuilder {
         return nil
     }
 
+    /// Returns the object as it is stored; a byte range of it as a file of its own, because the
+    /// object may grow, and loses nothing that it had.
     static func resolved(
         _ object: ManifestSegment, _ rules: KeyQueryRules, ordinal: Int
     ) throws(Failure) -> ResolvedSegment {
-        ResolvedSegment(
+        var resolved = ResolvedSegment(
             ordinal: ordinal, url: object.reference.url.text,
             key: try SiteKey(object.reference.keyURL, rules).text, role: object.role)
+        if let range = object.range, let length = range.length {
+            resolved.key = RecordedName.marked(
+                resolved.key, offset: range.offset, length: length)
+            resolved.objectOffset = range.offset
+            resolved.bytes = length
+        }
+        return resolved
     }
 
     /// RFC 8216, section 6.3.4: the target duration after a change, half of it without one.

@@ -1,7 +1,7 @@
 import WebURL
 
 /// The BaseURLs above some segments, level by level, with their service locations (ISO/IEC 23009-1,
-/// 5.6).
+/// 5.6); or the Locations of an MPD, which are one level.
 ///
 /// Each is resolved against the one chosen at the level above, so alternatives multiply by level. A
 /// class, because all objects of a representation have the same.
@@ -25,7 +25,7 @@ package final class BaseURLLevels: Sendable, Hashable {
     /// From the outermost one, whose choices are absolute. Each has its first BaseURL, and the
     /// first of each other location.
     package let levels: [[Choice]]
-    /// What references are resolved against if the first choice of every level is used.
+    /// Base of references if the first choice of every level is used.
     package let base: String
 
     package init(_ levels: [[Choice]], base: String) {
@@ -45,21 +45,7 @@ package final class BaseURLLevels: Sendable, Hashable {
         guard outer != nil || given.contains(where: { ContentSteering.isName($0.location) }) else {
             return nil
         }
-        var level: [Choice] = []
-        for (place, one) in given.enumerated() {
-            let location = ContentSteering.isName(one.location) ? one.location : ""
-            // Without a name no others can be chosen.
-            let isNew = !location.isEmpty && !level.contains { $0.location == location }
-            // Players skip alternatives that are no URLs.
-            guard place == 0 || isNew,
-                let resolved = try? place == 0 ? base : url.resolve(one.reference)
-            else { continue }
-            let isAbsolute = Self.isAbsolute(one.reference)
-            level.append(
-                Choice(
-                    location: location, reference: isAbsolute ? resolved.text : one.reference,
-                    isAbsolute: isAbsolute))
-        }
+        let level = Self.level(given, at: url, base: base)
         var levels = [level]
         if !level.allSatisfy(\.isAbsolute) {
             let above = outer?.levels ?? [[Choice(reference: url.text, isAbsolute: true)]]
@@ -69,9 +55,37 @@ package final class BaseURLLevels: Sendable, Hashable {
         self.init(levels, base: base.text)
     }
 
-    private static func isAbsolute(_ reference: String) -> Bool {
-        let bytes = Array(reference.utf8.drop { $0 == UInt8(ascii: " ") })
-        return bytes.starts(with: "//".utf8) || ReferenceBase.hasScheme(bytes, bytes.indices)
+    /// Creates the levels of an MPD's Location elements; nil without one that is a URL.
+    ///
+    /// There is a level above if some are relative: the MPD's URL.
+    convenience init?(locations given: [DASHManifest.BaseURL], at url: WebURL) {
+        guard let first = given.first, let base = try? url.resolve(first.reference) else {
+            return nil
+        }
+        let level = Self.level(given, at: url, base: base)
+        let above = [Choice(reference: url.text, isAbsolute: true)]
+        self.init(level.allSatisfy(\.isAbsolute) ? [level] : [above, level], base: base.text)
+    }
+
+    private static func level(
+        _ given: [DASHManifest.BaseURL], at url: WebURL, base: WebURL
+    ) -> [Choice] {
+        var level: [Choice] = []
+        for (place, one) in given.enumerated() {
+            let location = ContentSteering.isName(one.location) ? one.location : ""
+            // Without a name no others can be chosen.
+            let isNew = !location.isEmpty && !level.contains { $0.location == location }
+            // Players skip alternatives that are no URLs.
+            guard place == 0 || isNew,
+                let resolved = try? place == 0 ? base : url.resolve(one.reference)
+            else { continue }
+            let isAbsolute = ReferenceForm(one.reference) == .url
+            level.append(
+                Choice(
+                    location: location, reference: isAbsolute ? resolved.text : one.reference,
+                    isAbsolute: isAbsolute))
+        }
+        return level
     }
 
     /// Absolute URLs, among them one of each host that some choice leads to.

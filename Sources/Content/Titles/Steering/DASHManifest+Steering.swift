@@ -4,8 +4,8 @@ import WebURL
 extension DASHManifest {
     /// Returns the manifest's content steering, and its service locations; nil without any.
     ///
-    /// Locations are those of BaseURLs at all levels. Without a steering server they matter if a
-    /// level has several. Throws `manifest.unsupported` if it cannot be followed, and
+    /// Locations are those of BaseURLs at all levels, and of the Locations of a live MPD. Without a
+    /// steering server they matter if a level has several. Throws `manifest.unsupported` if it cannot be followed, and
     /// `manifest.tooMany`.
     func contentSteering() throws(Failure) -> ContentSteering? {
         var names: [String] = []
@@ -43,9 +43,13 @@ extension DASHManifest {
         return result
     }
 
-    /// Calls `body` with the BaseURLs of every level, outer ones first.
+    /// The URLs from which a live MPD is requested again; nil without a Location.
+    var reloads: BaseURLLevels? { isLive ? BaseURLLevels(locations: locations, at: url) : nil }
+
+    /// Calls `body` with the BaseURLs of every level, outer ones first, and with the Locations.
     private func forEachLevel(_ body: ([BaseURL]) throws(Failure) -> Void) throws(Failure) {
         try body(baseURLs)
+        if isLive { try body(locations) }
         for period in periods {
             try body(period.baseURLs)
             for set in period.sets {

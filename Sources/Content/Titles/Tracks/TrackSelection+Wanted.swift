@@ -170,7 +170,8 @@ extension TrackSelection {
 
     private static let maxShown = 12
 
-    private static func text(_ track: Rendition) -> String {
+    /// Returns a track's attributes for messages.
+    static func text(_ track: Rendition) -> String {
         var words: [String] = []
         if let language = track.language { words.append(String(language.prefix(35))) }
         if let height = track.height { words.append("\(height) lines") }

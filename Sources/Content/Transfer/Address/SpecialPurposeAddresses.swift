@@ -15,10 +15,8 @@ enum SpecialPurposeAddresses {
         }
     }
 
-    /// Date of IANA's last change, as stated by the registries `iana-ipv4-special-registry` and
-    /// `iana-ipv6-special-registry`.
-    static let lastUpdated = "2025-10-09"
-
+    // Of IANA's registries `iana-ipv4-special-registry` and `iana-ipv6-special-registry`, last changed on
+    // 2025-10-09.
     static let rows4 = [
         Row("0.0.0.0/8", "\"this network\", RFC 791"),
         Row("0.0.0.0/32", "\"this host on this network\", RFC 1122"),

@@ -102,7 +102,7 @@ package struct CacheHeaders {
         return (age > 0 ? .hit : .unknown, "Age: \(age)")
     }
 
-    /// What the response says against storing: `forbids` if no cache may, else only what some
+    /// A reason against storing, as the response states it: `forbids` if no cache may, else only what some
     /// caches take as a reason.
     private var obstacle: (text: String, forbids: Bool)? {
         let control = values("Cache-Control").joined(separator: ", ")

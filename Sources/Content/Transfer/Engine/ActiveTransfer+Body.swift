@@ -151,7 +151,8 @@ extension ActiveTransfer {
         _ bytes: UnsafeRawBufferPointer, to body: BodyWriter
     ) throws(Failure) {
         guard body.admits(bytes) else { throw problem(.contentUnexpectedType, "an HTML page") }
-        let offset = (request.range?.offset ?? 0) + life.receivedBytes
+        let start = request.range.map { $0.isAlone ? 0 : $0.offset } ?? 0
+        let offset = start + life.receivedBytes
         // A pipe without a reader is no slow origin.
         watch.excuse(seconds: try body.write(bytes, at: offset))
         transfer.add(receivedBytes: bytes.count)
@@ -233,7 +234,7 @@ extension ActiveTransfer {
     /// Returns the received body without its digest, while the response's header is available.
     private func makeFetched(_ receiving: Receiving) -> Fetched {
         var fetched = Fetched(bytes: life.receivedBytes, sha256: "", finalURL: url)
-        if request.range != nil { fetched.stated = easy.statedDigests }
+        if let range = request.range, !range.isAlone { fetched.stated = easy.statedDigests }
         fetched.object = receiving.body.object
         if case .memory = request.destination { fetched.body = receiving.body.memory }
         fetched.isFirstPart = receiving.terms.isFirstPart

@@ -178,6 +178,9 @@ package final class TransferEngine: Sendable {
     /// origins in use; without any, of a first one.
     package var spareCount: Int { scheduler.spareCount(now: MonotonicClock.nowSeconds) }
 
+    /// Number of slots without a transfer.
+    package var freeSlotCount: Int { scheduler.freeSlotCount }
+
     /// Transfers that never started and wait for nothing but a slot, in no order.
     package var unbegun: [Transfer] { scheduler.unbegun(now: MonotonicClock.nowSeconds) }
 

@@ -6,14 +6,19 @@ extension OriginScheduler {
     /// any, of a first origin.
     func spareCount(now: Double) -> Int { state.withLock { $0.spareCount(now: now) } }
 
+    /// Number of slots without a transfer.
+    var freeSlotCount: Int { state.withLock(\.freeCount) }
+
     /// Returns the transfers that never started and wait for nothing but a slot. Those that wait
     /// for limits or a cooldown of their origin may not start sooner elsewhere.
     func unbegun(now: Double) -> [Transfer] { state.withLock { $0.unbegun(now: now) } }
 }
 
 extension OriginScheduler.State {
+    var freeCount: Int { max(connections - activeTotal, 0) }
+
     func spareCount(now: Double) -> Int {
-        let free = max(connections - activeTotal, 0)
+        let free = freeCount
         let used = lanes.values.filter(\.hasWork)
         guard !used.isEmpty else { return min(free, AdaptiveConcurrency.firstConcurrency) }
         return used.reduce(0) { spare, lane in

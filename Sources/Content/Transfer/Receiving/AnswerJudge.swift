@@ -93,10 +93,12 @@ struct AnswerJudge {
         if let expected = request.expected.bytes, totalBytes != expected {
             throw problem(.contentLengthMismatch, "\(totalBytes) bytes, expected \(expected)")
         }
-        guard totalBytes <= request.expected.maximumBytes else {
-            throw problem(
-                .originTooLarge,
-                "\(totalBytes) bytes, more than \(request.expected.maximumBytes)")
+        try checkMaximum(totalBytes)
+    }
+
+    private func checkMaximum(_ bytes: Int64) throws(Failure) {
+        guard bytes <= maximumBytes else {
+            throw problem(.originTooLarge, "\(bytes) bytes, more than \(maximumBytes)")
         }
     }
 
@@ -108,9 +110,7 @@ struct AnswerJudge {
         if let expected = request.expected.bytes, length != expected {
             throw problem(.contentLengthMismatch, "\(length) bytes, expected \(expected)")
         }
-        guard length <= maximumBytes else {
-            throw problem(.originTooLarge, "\(length) bytes, more than \(maximumBytes)")
-        }
+        try checkMaximum(length)
         terms.wantedBytes = length
         offerSplit(&terms, of: length)
     }
@@ -119,7 +119,9 @@ struct AnswerJudge {
 
     private mutating func checkRange(_ range: TransferRequest.ByteRange) throws(Failure) {
         guard easy.status == 206 else { throw wholeForRange(range) }
-        guard let text = easy.header("Content-Range"), let given = ContentRange(text) else {
+        guard let text = easy.header("Content-Range"),
+            let given = ContentRange(text, mayGrow: range.totalBytes == nil)
+        else {
             throw problem(.originRangeMismatch, "a 206 without a Content-Range that can be used")
         }
         let done = partial?.record.bytes ?? 0
@@ -139,10 +141,16 @@ struct AnswerJudge {
         if let validator = range.validator, !isUnchanged(validator) {
             throw problem(.contentChanged, "the validator has changed")
         }
+        // Before space is reserved for it.
+        try checkMaximum(range.length)
     }
 
     /// Returns the failure for a 200 to a range request, which never carries the requested bytes.
     private mutating func wholeForRange(_ range: TransferRequest.ByteRange) -> Failure {
+        guard range.validator != nil else {
+            return problem(
+                .originRangeIgnored, "the response to a range request is the whole object")
+        }
         let isSame =
             range.validator.map { isUnchanged($0) } == true
             && easy.contentLength == range.totalBytes

@@ -18,7 +18,7 @@ extension AnswerJudge {
     }
 }
 
-/// Whether a large object is split into parts: at once, by the speed of its first bytes, or not.
+/// Decides if a large object is split into parts: at once, by the speed of its first bytes, or not.
 extension BodyTerms {
     /// Offers an object for a split, from its accepted header. `partBytes` is the length of its
     /// first part. With an infinite limit it is split at once; otherwise `considerSplit` decides.

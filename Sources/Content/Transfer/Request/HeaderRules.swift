@@ -5,17 +5,21 @@ internal import Model
 struct ContentRange: Equatable {
     var start: Int64
     var end: Int64
-    var total: Int64
+    /// Nil if the origin does not know it, as of an object that grows.
+    var total: Int64?
 
-    /// Returns nil for another unit, an unknown total, an unsatisfied range and malformed text.
-    init?(_ text: String) {
+    /// Returns nil for another unit, an unsatisfied range, malformed text, and an unknown total
+    /// unless `mayGrow`.
+    init?(_ text: String, mayGrow: Bool = false) {
         let words = text.split(separator: " ")
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
         let halves = words[1].split(separator: "/", omittingEmptySubsequences: false)
-        guard halves.count == 2, let total = Self.number(halves[1]) else { return nil }
+        guard halves.count == 2 else { return nil }
+        let total = Self.number(halves[1])
+        guard total != nil || mayGrow && halves[1] == "*" else { return nil }
         let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, let start = Self.number(ends[0]), let end = Self.number(ends[1]),
-            start <= end, end < total
+            start <= end, end < total ?? .max
         else { return nil }
         self.start = start
         self.end = end

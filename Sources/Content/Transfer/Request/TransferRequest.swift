@@ -60,7 +60,7 @@ package struct TransferRequest: Sendable {
         expected = Expectation(maximumBytes: role.maximumBytes)
     }
 
-    /// What is known of the object beforehand.
+    /// Expected properties of the object.
     package struct Expectation: Sendable {
         /// The whole object's length, if the list states it.
         package var bytes: Int64?
@@ -115,7 +115,7 @@ package struct TransferRequest: Sendable {
         /// An object of the site's storage. It is opened when the first byte arrives, with the
         /// number of bytes if known, and returned in the result for `commit`. Opened on a loop for
         /// few bytes, else by a thread that may block (see `opensInBackground`). Bytes are written at
-        /// their offset in the whole file.
+        /// their offset in the whole file, unless `ByteRange.isAlone`.
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
         /// Memory; `expected.maximumBytes` should be small.
         case memory
@@ -131,8 +131,11 @@ package struct TransferRequest: Sendable {
         package var length: Int64
         /// The whole object's length; a response with another one is of a changed object.
         package var totalBytes: Int64?
-        /// The strong ETag or the Last-Modified date that the object must still have.
+        /// The strong ETag or the Last-Modified date that the object must still have; nil for an
+        /// object that may grow.
         package var validator: String?
+        /// True if the destination is for these bytes alone, so that they begin at its offset 0.
+        package var isAlone = false
 
         package init(
             offset: Int64, length: Int64, totalBytes: Int64? = nil, validator: String? = nil

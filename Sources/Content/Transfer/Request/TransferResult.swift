@@ -53,7 +53,7 @@ package struct Fetched: Sendable {
     package var validator: String?
     /// True if no body was sent, because the object of `TransferRequest.validator` is unchanged.
     package var isUnchanged = false
-    /// What the answer to a HEAD request states; nil for other requests.
+    /// The answer to a HEAD request; nil for other requests.
     package var described: Description?
 
     /// An object as an answer without a body states it.

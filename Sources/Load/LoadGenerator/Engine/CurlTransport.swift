@@ -202,17 +202,17 @@ final class CurlExchange: CurlEasyDelegate {
 
     /// Copies status and connection times from libcurl to the request.
     func copyResponse() {
-        request?.status = easy.status
-        request?.openedConnection = easy.openedConnection
-        request?.connectSeconds = easy.secondsUntilSent
+        request?.response.status = easy.status
+        request?.response.openedConnection = easy.openedConnection
+        request?.response.connectSeconds = easy.secondsUntilSent
         linkTimer?.cancel()
         hasPassedLink = false
-        if request?.isRedirect == true { request?.location = easy.header("Location") }
+        if request?.isRedirect == true { request?.response.location = easy.header("Location") }
         if easy.status == 429 {
-            request?.retryAfterSeconds = RetryAfter.seconds(
+            request?.response.retryAfterSeconds = RetryAfter.seconds(
                 easy.header("Retry-After"), date: easy.header("Date"))
         }
-        request?.cache = CacheFinding(CacheHeaders { [easy] in easy.headers($0) }.answer)
+        request?.response.cache = CacheFinding(CacheHeaders { [easy] in easy.headers($0) }.answer)
     }
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
@@ -265,7 +265,7 @@ final class CurlExchange: CurlEasyDelegate {
         if code == .ok { return .answered }
         if easy.hasTooLongHeader(code) { return .failed(.originProtocol) }
         if code == .writeError { return .cutOff }
-        if let refusal = request?.addressRefusal, code == .couldNotConnect {
+        if let refusal = request?.response.addressRefusal, code == .couldNotConnect {
             return .failed(refusal)
         }
         return .failed(easy.failureCode(of: code, url: url))

@@ -121,13 +121,20 @@ package final class LoadEngine: Sendable {
     /// Changes the load of a running test, from a moment ahead to its planned end: arrivals per
     /// second, or users.
     ///
-    /// Returns the time since the start from which it holds; nil before the start.
-    package func change(to level: Double) -> Double? {
+    /// Returns the change; nil before the start.
+    package func change(to level: Double) -> LoadChange? {
         guard let clock = clock.withLock({ $0 }) else { return nil }
+        let change = LoadChange(
+            seconds: max(clock.seconds, 0) + Self.changeSeconds, level: level)
+        self.change(change)
+        return change
+    }
+
+    /// Changes the load from a time of the whole test on, also before the start. If that time has
+    /// passed, the arrivals that are due since then follow at once.
+    package func change(_ change: LoadChange) {
         // All loops change at the same time of their plans.
-        let seconds = max(clock.seconds, 0) + Self.changeSeconds
-        for loop in loops { loop.change(to: level, atSeconds: seconds) }
-        return seconds
+        for loop in loops { loop.change(change) }
     }
 
     private static let changeSeconds = 0.02

@@ -3,7 +3,7 @@ internal import LoadModel
 internal import Model
 internal import Transfer
 
-/// What a response says of the cache next to the client.
+/// Result of the cache next to the client, as a response states it.
 enum CacheFinding: Equatable {
     /// It shows no cache.
     case unknown

@@ -30,27 +30,12 @@ final class HTTP1Connection {
     /// True if its first request was sent before, on a connection that was lost.
     var isForRepeat = false
 
-    // While it connects.
+    /// Its attempts to connect.
+    var dial = Dial()
 
-    /// Addresses not tried yet, the next one last.
-    var addresses: [PeerAddress] = []
-    /// Timeouts on the test's clock: of the current address, and of all addresses.
-    var attemptEndSeconds = 0.0
-    var connectEndSeconds = 0.0
-
-    // The request and its response.
-
-    /// Bytes that the socket did not accept yet.
+    /// Bytes of its request that the socket did not accept yet.
     var unsent: [UInt8] = []
-    /// True once a byte of the response has arrived.
-    var hasAnswer = false
-    /// Bytes of an incomplete head.
-    var head: [UInt8] = []
-    /// Bytes of all heads of the response.
-    var headBytes = 0
-    /// Nil until its head is complete.
-    var body: ResponseBody?
-    var keepsConnection = false
+    var answer = Answer()
     /// Ends a pause of reading.
     var linkTimer: LoopTimer?
 
@@ -65,9 +50,36 @@ final class HTTP1Connection {
 
     func begin(_ request: LoadRequest) {
         self.request = request
-        hasAnswer = false
-        headBytes = 0
-        body = nil
+        answer.begin()
+    }
+}
+
+extension HTTP1Connection {
+    struct Dial {
+        /// Addresses not tried yet, the next one last.
+        var addresses: [PeerAddress] = []
+        /// Timeouts on the test's clock: of the current address, and of all addresses.
+        var attemptEndSeconds = 0.0
+        var connectEndSeconds = 0.0
+    }
+
+    /// The received part of the response.
+    struct Answer {
+        /// True once a byte of it has arrived.
+        var hasBegun = false
+        /// Bytes of an incomplete head.
+        var head: [UInt8] = []
+        /// Bytes of all its heads.
+        var headBytes = 0
+        /// Nil until its head is complete.
+        var body: ResponseBody?
+        var keepsConnection = false
+
+        mutating func begin() {
+            hasBegun = false
+            headBytes = 0
+            body = nil
+        }
     }
 }
 

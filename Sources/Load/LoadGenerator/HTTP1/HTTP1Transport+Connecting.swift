@@ -17,10 +17,10 @@ extension HTTP1Transport {
         request.connection = connection
         connection.begin(request)
         let now = loop.clock.seconds
-        connection.connectEndSeconds = now + settings.http.connectTimeoutSeconds
+        connection.dial.connectEndSeconds = now + settings.http.connectTimeoutSeconds
         look(
             atSeconds: min(
-                connection.connectEndSeconds,
+                connection.dial.connectEndSeconds,
                 request.sentSeconds + settings.http.timeoutSeconds))
         if now < peers[origin].addressesEndSeconds {
             begin(connection)
@@ -64,7 +64,7 @@ extension HTTP1Transport {
     // MARK: Connecting
 
     private func begin(_ connection: HTTP1Connection) {
-        connection.addresses = peers[connection.origin].addresses.reversed()
+        connection.dial.addresses = peers[connection.origin].addresses.reversed()
         connect(connection)
     }
 
@@ -72,7 +72,7 @@ extension HTTP1Transport {
     func connect(_ connection: HTTP1Connection) {
         guard let request = connection.request else { return }
         closeSocket(of: connection)
-        while let address = connection.addresses.popLast() {
+        while let address = connection.dial.addresses.popLast() {
             guard request.admits(address) else { continue }
             switch HTTP1Socket.connect(address, port: peers[connection.origin].port) {
             case .connected(let socket):
@@ -84,16 +84,16 @@ extension HTTP1Transport {
                 connection.state = .connecting
                 // An address that does not respond leaves half of the time to the others.
                 let now = loop.clock.seconds
-                connection.attemptEndSeconds =
-                    connection.addresses.isEmpty
-                    ? connection.connectEndSeconds
-                    : (now + connection.connectEndSeconds) / 2
-                look(atSeconds: connection.attemptEndSeconds)
+                connection.dial.attemptEndSeconds =
+                    connection.dial.addresses.isEmpty
+                    ? connection.dial.connectEndSeconds
+                    : (now + connection.dial.connectEndSeconds) / 2
+                look(atSeconds: connection.dial.attemptEndSeconds)
                 return watch(connection, for: .writable)
             case .failed: continue
             }
         }
-        endLater(connection, request.addressRefusal ?? .originConnect)
+        endLater(connection, request.response.addressRefusal ?? .originConnect)
     }
 
     /// Handles the result of a pending connection.
@@ -105,8 +105,8 @@ extension HTTP1Transport {
     }
 
     private func isReady(_ connection: HTTP1Connection, _ request: LoadRequest) {
-        request.openedConnection = true
-        request.connectSeconds = max(loop.clock.seconds - request.sentSeconds, 1e-6)
+        request.response.openedConnection = true
+        request.response.connectSeconds = max(loop.clock.seconds - request.sentSeconds, 1e-6)
         if connection.isForRepeat { request.isSentAgain() }
         write(request, by: connection)
     }

@@ -22,13 +22,13 @@ extension HTTP1Transport {
                 return pause(connection, seconds: wait)
             }
             let most = request.link?.quantumBytes ?? .max
-            let plain = connection.body?.plainBytes ?? 0
+            let plain = connection.answer.body?.plainBytes ?? 0
             let dropped = min(Int(min(plain, Self.maxDiscarded)), most)
             let wanted: Int
             let received: HTTP1Socket.Received
             if plain > 0, !request.checksBody {
                 // One byte more than the length shows a body that is too long.
-                let isLast = connection.body?.isOfLength == true && plain == Int64(dropped)
+                let isLast = connection.answer.body?.isOfLength == true && plain == Int64(dropped)
                 wanted = dropped + (isLast ? 1 : 0)
                 received = HTTP1Socket.discard(wanted, from: connection.socket)
             } else {
@@ -43,8 +43,8 @@ extension HTTP1Transport {
                 if plain > 0, !request.checksBody {
                     let data = min(count, dropped)
                     guard request.receives(data) else { return end(connection, .cutOff) }
-                    connection.body?.skip(data)
-                    if connection.body?.isDone == true {
+                    connection.answer.body?.skip(data)
+                    if connection.answer.body?.isDone == true {
                         return isWhole(connection, rest: count - data)
                     }
                 } else {
@@ -74,8 +74,8 @@ extension HTTP1Transport {
     }
 
     private func isClosed(_ connection: HTTP1Connection) {
-        guard connection.hasAnswer else { return lost(connection) }
-        if connection.body?.endsByClose == true {
+        guard connection.answer.hasBegun else { return lost(connection) }
+        if connection.answer.body?.endsByClose == true {
             end(connection, .answered)
         } else {
             end(connection, .failed(.originTruncated))
@@ -84,7 +84,7 @@ extension HTTP1Transport {
 
     private func isWhole(_ connection: HTTP1Connection, rest: Int) {
         // Unrequested bytes would be read as the next response.
-        end(connection, .answered, keeps: connection.keepsConnection && rest == 0)
+        end(connection, .answered, keeps: connection.answer.keepsConnection && rest == 0)
     }
 
     // MARK: Parsing
@@ -92,18 +92,18 @@ extension HTTP1Transport {
     private func take(
         _ bytes: UnsafeRawBufferPointer, _ connection: HTTP1Connection, _ request: LoadRequest
     ) {
-        connection.hasAnswer = true
+        connection.answer.hasBegun = true
         request.beginsAnswer()
         do throws(MalformedResponse) {
-            guard connection.body == nil else {
+            guard connection.answer.body == nil else {
                 return try takeBody(bytes, connection, request)
             }
-            guard !connection.head.isEmpty else {
+            guard !connection.answer.head.isEmpty else {
                 return try takeHead(bytes, searched: 0, connection, request)
             }
-            let searched = connection.head.count
+            let searched = connection.answer.head.count
             var head: [UInt8] = []
-            swap(&head, &connection.head)
+            swap(&head, &connection.answer.head)
             head.append(contentsOf: bytes)
             let result = head.withUnsafeBytes { head in
                 Result { () throws(MalformedResponse) in
@@ -127,29 +127,31 @@ extension HTTP1Transport {
         while !rest.isEmpty {
             guard ResponseHead.mayBegin(rest) else { throw .malformed }
             guard let length = ResponseHead.length(in: rest, from: searched) else {
-                guard connection.headBytes + rest.count <= Self.maxHeadBytes else {
+                guard connection.answer.headBytes + rest.count <= Self.maxHeadBytes else {
                     throw .malformed
                 }
-                connection.head = Array(rest)
+                connection.answer.head = Array(rest)
                 return
             }
             searched = 0
-            connection.headBytes += length
-            guard connection.headBytes <= Self.maxHeadBytes else { throw .malformed }
+            connection.answer.headBytes += length
+            guard connection.answer.headBytes <= Self.maxHeadBytes else { throw .malformed }
             let block = UnsafeRawBufferPointer(rebasing: rest[..<length])
             let head = try ResponseHead(block)
             rest = UnsafeRawBufferPointer(rebasing: rest[length...])
             guard !head.isInterim else { continue }
-            request.status = head.status
-            request.cache = caches.finding(in: block)
-            if request.isRedirect { request.location = HeadField.value("location", in: block) }
+            request.response.status = head.status
+            request.response.cache = caches.finding(in: block)
+            if request.isRedirect {
+                request.response.location = HeadField.value("location", in: block)
+            }
             if head.status == 429 {
-                request.retryAfterSeconds = RetryAfter.seconds(
+                request.response.retryAfterSeconds = RetryAfter.seconds(
                     HeadField.value("retry-after", in: block),
                     date: HeadField.value("date", in: block))
             }
-            connection.keepsConnection = head.keepsConnection
-            connection.body = head.body
+            connection.answer.keepsConnection = head.keepsConnection
+            connection.answer.body = head.body
             return try takeBody(rest, connection, request)
         }
     }
@@ -157,13 +159,13 @@ extension HTTP1Transport {
     private func takeBody(
         _ bytes: UnsafeRawBufferPointer, _ connection: HTTP1Connection, _ request: LoadRequest
     ) throws(MalformedResponse) {
-        guard var body = connection.body else { return }
+        guard var body = connection.answer.body else { return }
         var rest = bytes
         while !rest.isEmpty, !body.isDone {
             let data = try body.next(&rest)
             guard data.isEmpty || request.receives(data) else { return end(connection, .cutOff) }
         }
-        connection.body = body
+        connection.answer.body = body
         if body.isDone { isWhole(connection, rest: rest.count) }
     }
 }

@@ -143,7 +143,8 @@ final class HTTP1Transport: LoadTransport {
     /// Handles a broken connection. A reused one may have been closed before it received the
     /// request: if no byte of a response came, the request is sent again on a new one.
     func lost(_ connection: HTTP1Connection) {
-        guard connection.isReused, !connection.hasAnswer, let request = connection.request else {
+        guard connection.isReused, !connection.answer.hasBegun, let request = connection.request
+        else {
             return endLater(connection, .originReset)
         }
         close(connection)
@@ -282,16 +283,16 @@ final class HTTP1Transport: LoadTransport {
             guard connection.request != nil else { continue }
             var end = requestEnd(connection)
             switch connection.state {
-            case .lookingUp: end = min(end, connection.connectEndSeconds)
-            case .connecting: end = min(end, connection.attemptEndSeconds)
+            case .lookingUp: end = min(end, connection.dial.connectEndSeconds)
+            case .connecting: end = min(end, connection.dial.attemptEndSeconds)
             case .sending, .receiving, .idle, .closed: break
             }
             if end <= now { late.append(connection) } else { earliest = min(earliest, end) }
         }
         if earliest < .infinity { look(atSeconds: max(earliest, now + coarseness)) }
         for connection in late where connection.request != nil {
-            if connection.state == .connecting, now < connection.connectEndSeconds,
-                !connection.addresses.isEmpty, now < requestEnd(connection)
+            if connection.state == .connecting, now < connection.dial.connectEndSeconds,
+                !connection.dial.addresses.isEmpty, now < requestEnd(connection)
             {
                 connect(connection)
             } else {

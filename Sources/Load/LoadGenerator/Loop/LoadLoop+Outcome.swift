@@ -58,9 +58,9 @@ extension LoadLoop {
     }
 
     private func failure(ofAnswerTo request: LoadRequest) -> FailureCode? {
-        if request.isTextTooLong { return .manifestTooLarge }
+        if request.text.isTooLong { return .manifestTooLarge }
         let object = object(request.object)
-        if let failure = object.failure(ofStatus: request.status) { return failure }
+        if let failure = object.failure(ofStatus: request.response.status) { return failure }
         if case .steering(let slot) = request.owner {
             return slot.readSteering(request, atSeconds: clock.seconds)
         }
@@ -101,7 +101,7 @@ extension LoadLoop {
         groups.record(
             request, of: object(request.object),
             total: LoopRecord.microseconds(now - request.plannedSeconds),
-            firstByte: request.firstByteSeconds.map {
+            firstByte: request.response.firstByteSeconds.map {
                 LoopRecord.microseconds($0 - request.plannedSeconds)
             }, isFailure: failure != nil, isAfterLoad: isAfterLoad, isRedirect: isRedirect)
     }

@@ -11,7 +11,7 @@ extension LoadLoop {
 
     /// Returns where the answer of a request leads.
     func redirect(of request: LoadRequest) -> Redirect {
-        guard request.isRedirect, let location = request.location else { return .none }
+        guard request.isRedirect, let location = request.response.location else { return .none }
         let most = scenario.maxRedirects
         guard most > 0 else { return .none }
         var route = request.detour?.route ?? RedirectRoute(request.url, atMost: most)

@@ -66,7 +66,7 @@ final class LoadLoop: @unchecked Sendable {
         life = LoopLife(durationSeconds: scenario.durationSeconds)
         transports = LoopTransports(routes)
         slots = RequestSlots(capacity: capacity.requests)
-        groups = LoopGroups(plan, hasRedirects: scenario.maxRedirects > 0)
+        groups = LoopGroups(plan)
         targets = TargetRotation(plan, scenario, shard)
         users = ClosedUsers(scenario, shard)
         var classes: [ViewerClass] = []
@@ -87,10 +87,10 @@ final class LoadLoop: @unchecked Sendable {
     }
 
     /// Changes the load from a time of the test's clock on, to the planned end.
-    func change(to level: Double, atSeconds seconds: Double) {
+    func change(_ change: LoadChange) {
         loop.execute { [self] in
-            guard life.isRunning else { return }
-            scenario.stages = scenario.stages.changed(atSeconds: seconds, to: level)
+            guard life.isBeforeEnd else { return }
+            scenario.stages = scenario.stages.changed(by: change)
             arrivals?.change(to: scenario.stages)
             users.change(to: scenario.stages)
             pump()

@@ -49,43 +49,15 @@ final class LoadRequest {
     /// Times in seconds on the test's clock.
     private(set) var plannedSeconds = 0.0
     private(set) var sentSeconds = 0.0
-    /// Arrival of the response's first byte; nil before that.
-    private(set) var firstByteSeconds: Double?
-    /// Received bytes of the body.
-    private(set) var bytes: Int64 = 0
     /// Index among the requests in flight.
     var slot = -1
     /// The link that its bytes pass; nil without a limit.
     private(set) var link: ViewerLink?
     private let body: CheckedBody?
-    /// The received body, if its owner reads it; a manifest of a live title.
-    private(set) var text: [UInt8] = []
-    private var keepsText = false
-    /// True if the body was longer than a live manifest may be.
-    private(set) var isTextTooLong = false
-
-    /// Maximum size of a manifest that viewers read while a test runs, in bytes.
-    private static let maxTextBytes = 4 << 20
-    /// A larger buffer is not kept for the next request.
-    private static let maxKeptBytes = 256 << 10
-
-    // Set by its transport.
-
-    /// The reason for which the last address was denied.
-    private(set) var addressRefusal: FailureCode?
-    /// Status of the response; 0 before that.
-    var status = 0
-    /// Location of a redirect.
-    var location: String?
-    /// `Retry-After` of a 429.
-    var retryAfterSeconds: Double?
-    /// How a cache served it.
-    var cache = CacheFinding.unknown
-    /// True if it opened a new connection.
-    var openedConnection = false
-    /// Seconds from sending until the connection was established, with its handshakes; 0 if it was
-    /// reused.
-    var connectSeconds = 0.0
+    /// The received body, if its owner reads it.
+    private(set) var text = ReceivedText()
+    /// The response so far.
+    var response = LoadResponse()
 
     // State of its transports.
 
@@ -106,20 +78,10 @@ final class LoadRequest {
         self.owner = owner
         self.plannedSeconds = plannedSeconds
         self.sentSeconds = sentSeconds
-        bytes = 0
-        firstByteSeconds = nil
-        addressRefusal = nil
-        status = 0
-        location = nil
-        retryAfterSeconds = nil
-        cache = .unknown
-        openedConnection = false
-        connectSeconds = 0
+        response = LoadResponse()
         body?.restart()
-        keepsText = owner.readsBody
         link = owner.link
-        isTextTooLong = false
-        text.removeAll(keepingCapacity: text.capacity <= Self.maxKeptBytes)
+        text.begin(isKept: owner.readsBody)
     }
 
     /// The URL that it goes to.
@@ -131,14 +93,14 @@ final class LoadRequest {
         return detour.origin >= 0 ? Int(detour.origin) : nil
     }
 
-    /// What its viewer adds to it; less after a redirect.
+    /// Its viewer's query and headers; less after a redirect.
     var addition: ViewerAddition? {
         guard let addition = owner.slot?.addition else { return nil }
         return detour.flatMap { $0.addition(addition) } ?? addition
     }
 
     /// True if the status is that of a redirect that a client follows.
-    var isRedirect: Bool { Self.isRedirect(status) }
+    var isRedirect: Bool { Self.isRedirect(response.status) }
 
     static func isRedirect(_ status: Int) -> Bool {
         [301, 302, 303, 307, 308].contains(status)
@@ -148,7 +110,7 @@ final class LoadRequest {
     func digest() -> SHA256Digest? { body?.finish() }
 
     /// True if the bytes of the body matter, not only their number.
-    var checksBody: Bool { body != nil || keepsText }
+    var checksBody: Bool { body != nil || text.isKept }
 
     var nowSeconds: Double { loop.clock.seconds }
 
@@ -164,36 +126,81 @@ final class LoadRequest {
 
     /// Returns true if a connection to an address is allowed for it.
     func admits(_ address: PeerAddress) -> Bool {
-        addressRefusal = loop.options.addresses.refusal(
-            of: address, for: url)
-        return addressRefusal == nil
+        response.addressRefusal = loop.options.addresses.refusal(of: address, for: url)
+        return response.addressRefusal == nil
     }
 
     /// Counts that its transport sends it once more.
     func isSentAgain() { loop.record.interval.counts.resent += 1 }
 
     func beginsAnswer() {
-        if firstByteSeconds == nil { firstByteSeconds = loop.clock.seconds }
+        if response.firstByteSeconds == nil { response.firstByteSeconds = loop.clock.seconds }
     }
 
     /// Receives a part of the body; false ends the request.
     func receives(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard receives(bytes.count) else { return false }
         body?.update(bytes)
-        guard keepsText else { return true }
-        isTextTooLong = isTextTooLong || text.count + bytes.count > Self.maxTextBytes
-        if !isTextTooLong { text.append(contentsOf: bytes) }
+        text.append(bytes)
         return true
     }
 
     /// Receives bytes of a body that is not checked.
     func receives(_ count: Int) -> Bool {
         guard loop.takes(count) else { return false }
-        bytes += Int64(count)
+        response.bytes += Int64(count)
         return true
     }
 
     func ended(_ end: LoadRequestEnd) { loop.ended(self, end) }
+}
+
+/// The response to a request, as far as it has arrived.
+struct LoadResponse {
+    /// Status; 0 before its head has arrived.
+    var status = 0
+    /// Location of a redirect.
+    var location: String?
+    /// `Retry-After` of a 429.
+    var retryAfterSeconds: Double?
+    /// How a cache served it.
+    var cache = CacheFinding.unknown
+    /// True if the request opened a new connection.
+    var openedConnection = false
+    /// Seconds from sending until the connection was established, with its handshakes; 0 if it was
+    /// reused.
+    var connectSeconds = 0.0
+    /// The reason for which the last address was denied.
+    var addressRefusal: FailureCode?
+    /// Arrival of its first byte on the test's clock; nil before that.
+    var firstByteSeconds: Double?
+    /// Received bytes of the body.
+    var bytes: Int64 = 0
+}
+
+/// A received body that its owner reads: a manifest of a live title.
+struct ReceivedText {
+    private(set) var bytes: [UInt8] = []
+    fileprivate private(set) var isKept = false
+    /// True if the body was longer than a live manifest may be.
+    private(set) var isTooLong = false
+
+    /// Maximum size of a manifest that viewers read while a test runs, in bytes.
+    private static let maxBytes = 4 << 20
+    /// A larger buffer is not kept for the next request.
+    private static let maxKeptBytes = 256 << 10
+
+    fileprivate mutating func begin(isKept: Bool) {
+        self.isKept = isKept
+        isTooLong = false
+        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.maxKeptBytes)
+    }
+
+    fileprivate mutating func append(_ piece: UnsafeRawBufferPointer) {
+        guard isKept else { return }
+        isTooLong = isTooLong || bytes.count + piece.count > Self.maxBytes
+        if !isTooLong { bytes.append(contentsOf: piece) }
+    }
 }
 
 /// Hashes one body after another.

@@ -4,7 +4,7 @@ internal import Model
 /// Results of a loop by target, kind, rendition and status, without the warm-up.
 ///
 /// Groups have fixed indexes, so that recording looks nothing up by name. Dimensions of which a plan
-/// has one value are left out, because that is the whole test.
+/// has one value are recorded too, since a threshold may name it.
 struct LoopGroups: Sendable {
     /// By index of a target, of a kind, and of a rendition; the last one has the rest.
     private var targets: [LoadGroup]
@@ -23,17 +23,13 @@ struct LoopGroups: Sendable {
 
     private static let maxStatus = 999
 
-    /// - Parameter hasRedirects: true if redirects are followed.
-    init(_ plan: LoadPlan, hasRedirects: Bool) {
+    init(_ plan: LoadPlan) {
         func groups(_ count: Int) -> [LoadGroup] {
-            count < 2
-                ? []
-                : [LoadGroup](repeating: LoadGroup(), count: min(count, LoadGroup.most) + 1)
+            [LoadGroup](repeating: LoadGroup(), count: min(count, LoadGroup.most) + 1)
         }
         targets = groups(plan.targets.count)
         renditions = groups(plan.renditions.count)
-        let all = Set(plan.objects.lazy.map(\.kind))
-        kinds = all.count < 2 && !hasRedirects ? [] : groups(LoadKind.allCases.count)
+        kinds = groups(LoadKind.allCases.count)
     }
 
     /// Records an ended request.
@@ -45,29 +41,26 @@ struct LoopGroups: Sendable {
         _ request: LoadRequest, of object: borrowing LoadPlan.Object, total: Int64,
         firstByte: Int64?, isFailure: Bool, isAfterLoad: Bool, isRedirect: Bool
     ) {
-        if !targets.isEmpty {
-            targets[min(Int(object.target), targets.count - 1)].record(
-                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
-                isAfterLoad: isAfterLoad)
-        }
-        if !kinds.isEmpty {
-            let kind = isRedirect ? LoadKind.redirect : object.kind
-            kinds[kind.index].record(
-                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
-                isAfterLoad: isAfterLoad)
-        }
-        if !renditions.isEmpty, object.rendition >= 0 {
+        let bytes = request.response.bytes
+        targets[min(Int(object.target), targets.count - 1)].record(
+            total: total, firstByte: firstByte, bytes: bytes, isFailure: isFailure,
+            isAfterLoad: isAfterLoad)
+        let kind = isRedirect ? LoadKind.redirect : object.kind
+        kinds[kind.index].record(
+            total: total, firstByte: firstByte, bytes: bytes, isFailure: isFailure,
+            isAfterLoad: isAfterLoad)
+        if object.rendition >= 0 {
             renditions[min(Int(object.rendition), renditions.count - 1)].record(
-                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+                total: total, firstByte: firstByte, bytes: bytes, isFailure: isFailure,
                 isAfterLoad: isAfterLoad)
         }
         if let pathway = request.detour?.pathway {
             pathways[pathwayIndex(pathway)].record(
-                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+                total: total, firstByte: firstByte, bytes: bytes, isFailure: isFailure,
                 isAfterLoad: isAfterLoad)
         }
-        statuses[statusIndex(request.status)].record(
-            total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+        statuses[statusIndex(request.response.status)].record(
+            total: total, firstByte: firstByte, bytes: bytes, isFailure: isFailure,
             isAfterLoad: isAfterLoad,
             recordsFailures: true)
     }

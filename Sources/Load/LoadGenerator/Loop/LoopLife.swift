@@ -25,6 +25,8 @@ struct LoopLife {
 
     var isRunning: Bool { phase == .running }
     var isDone: Bool { phase == .done }
+    /// True until the load has ended, and before its start.
+    var isBeforeEnd: Bool { phase == .waiting || phase == .running }
 
     mutating func run() { phase = .running }
 

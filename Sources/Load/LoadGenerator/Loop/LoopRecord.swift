@@ -20,16 +20,16 @@ struct LoopRecord {
         let total = Self.microseconds(now - request.plannedSeconds)
         let uncorrected = Self.microseconds(now - request.sentSeconds)
         interval.record(Self.microseconds(delay), .sendDelay)
-        if request.openedConnection {
+        if request.response.openedConnection {
             interval.counts.connections += 1
-            let connected = request.connectSeconds
+            let connected = request.response.connectSeconds
             if connected > 0 { interval.record(Self.microseconds(connected), .connect) }
         }
         let afterEnd: Int64 = isAfterLoad ? 1 : 0
         if let failure {
             interval.counts.failed += 1
             interval.counts.failedAfterEnd += afterEnd
-            interval.counts.failedBytes += request.bytes
+            interval.counts.failedBytes += request.response.bytes
             interval.record(total, .failed)
             interval.record(uncorrected, .failedUncorrected)
             interval.errors[failure.rawValue, default: 0] += 1
@@ -38,16 +38,16 @@ struct LoopRecord {
             interval.counts.succeededAfterEnd += afterEnd
             interval.record(total, .total)
             interval.record(uncorrected, .totalUncorrected)
-            if let firstByte = request.firstByteSeconds {
+            if let firstByte = request.response.firstByteSeconds {
                 interval.record(
                     Self.microseconds(firstByte - request.sentSeconds), .firstByteUncorrected)
                 interval.record(Self.microseconds(firstByte - request.plannedSeconds), .firstByte)
             }
         }
-        request.cache.count(bytes: request.bytes, into: &interval.counts)
+        request.response.cache.count(bytes: request.response.bytes, into: &interval.counts)
         guard isMeasured else { return }
         tallies[Int32(object), default: LoadTally()].record(
-            bytes: request.bytes, microseconds: total, isFailure: failure != nil)
+            bytes: request.response.bytes, microseconds: total, isFailure: failure != nil)
     }
 
     /// Records a request whose full duration is unknown, because the test stopped.

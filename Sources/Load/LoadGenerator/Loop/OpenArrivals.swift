@@ -46,14 +46,14 @@ struct OpenArrivals {
         return dueCount - before
     }
 
-    /// Due arrivals that were not started. A late loop may have started some before they count as
-    /// due.
+    /// Due arrivals that were not started. More may have been started than are due: by a late loop,
+    /// and by one that has learnt late of a lower rate.
     var backlog: Int64 { max(dueCount - startedCount, 0) }
 
     /// Drops due arrivals that were not started, and returns their number.
     mutating func dropBacklog() -> Int64 {
         defer { dueCount = startedCount }
-        return dueCount - startedCount
+        return backlog
     }
 
     mutating func block() { isBlocked = true }

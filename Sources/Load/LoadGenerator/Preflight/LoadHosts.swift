@@ -2,6 +2,7 @@ internal import Curl
 internal import LoadModel
 internal import Model
 internal import Synchronization
+internal import Titles
 internal import Transfer
 
 /// The hosts of a test's requests and their addresses. A host must be admitted here before it gets
@@ -116,6 +117,16 @@ final class LoadHosts: Sendable {
         }
         hosts.withLock { $0[name] = host }
         return nil
+    }
+
+    /// Returns clocks without those whose hosts are not allowed.
+    func admitted(_ clocks: [DASHClock]) async -> [DASHClock] {
+        var admitted: [DASHClock] = []
+        for clock in clocks {
+            if case .url(let url) = clock, await refusal(of: url) != nil { continue }
+            admitted.append(clock)
+        }
+        return admitted
     }
 
     /// Looks up the host names and single addresses of an `allow` list, where a load may be led

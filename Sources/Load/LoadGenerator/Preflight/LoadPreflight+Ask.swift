@@ -57,8 +57,9 @@ extension LoadPreflight {
         }
         // The origin of a playlist was already requested.
         places += origins.map(\.object).filter { place in
-            // A viewer plays without its steering server too.
-            plan.objects[place].role != .playlist && !plan.objects[place].isSteering
+            // A viewer plays without its steering server and its clocks too.
+            plan.objects[place].role != .playlist
+                && !(playsTitles && plan.objects[place].role == .data)
                 && originName(of: plan.objects[place].url).map { !asked.contains($0) } ?? false
         }
         let failures = await failures(of: places.map { plan.objects[$0] }, hosts)
@@ -113,7 +114,7 @@ extension LoadPreflight {
     private static func isOfOrigin(_ code: FailureCode) -> Bool {
         switch code {
         case .originAddressDenied, .originAddressBlocked, .originAddressNotOfTarget: false
-        default: code.rawValue.hasPrefix("origin.")
+        default: code.family == "origin"
         }
     }
 

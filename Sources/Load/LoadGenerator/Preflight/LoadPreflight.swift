@@ -1,4 +1,5 @@
 internal import Curl
+internal import EventLoop
 package import LoadModel
 package import Model
 internal import Synchronization
@@ -55,6 +56,8 @@ package struct LoadPreflight: Sendable {
     let addressPolicy: AddressPolicy
     let means: Means
     let nowSeconds: Double
+    /// Seconds since `nowSeconds`.
+    private let clock = LoadClock(startNanoseconds: MonotonicClock.nowNanoseconds)
 
     /// Creates a preflight.
     ///
@@ -154,16 +157,17 @@ package struct LoadPreflight: Sendable {
         return Outcome(plan: plan, addresses: hosts.addresses, publicHosts: hosts.publicHosts)
     }
 
-    /// URLs at service locations, which the plan's objects do not name.
+    /// URLs at service locations and Locations, which the plan's objects do not name.
     private static func locations(
         of plan: LoadPlan, _ entries: [Entry]
     ) -> [(url: String, label: String)] {
         zip(plan.targets, entries).flatMap { target, entry in
-            (target.steering?.bases ?? []).map { (url: $0, label: entry.label) }
+            ((target.steering?.bases ?? []) + (target.live?.reloadHosts ?? []))
+                .map { (url: $0, label: entry.label) }
         }
     }
 
-    private var playsTitles: Bool {
+    var playsTitles: Bool {
         if case .viewers = scenario.user { true } else { false }
     }
 
@@ -243,8 +247,9 @@ package struct LoadPreflight: Sendable {
                     if let form = title.live {
                         try builder.add(
                             live: LiveFacts(
-                                form: form, clock: await hosts.admitted(title.clock),
-                                variables: title.variables),
+                                form: form, clocks: await hosts.admitted(title.clocks),
+                                answerOffsetSeconds: title.answerOffsetSeconds,
+                                reloads: title.reloads, variables: title.variables),
                             manifest: entry.url, tracks: title.tracks, name: entry.name,
                             weight: entry.weight, steering: title.steering)
                     } else {
@@ -265,14 +270,17 @@ package struct LoadPreflight: Sendable {
     private func tracks(
         of entries: [(Int, Entry)], _ reader: TitleReader
     ) async throws(Failure) -> [Int: ReadTitle] {
-        let now = nowSeconds
+        let (now, clock) = (nowSeconds, clock)
         let listed = ListedSegments()
         var options = TitleOptions()
         options.takesSnapshots = playsTitles
         let results = await withTaskGroup(of: (Int, Result<ReadTitle, Failure>).self) { group in
             for (place, entry) in entries {
                 group.addTask { [options] in
-                    (place, await Self.title(of: entry, reader, options, nowSeconds: now, listed))
+                    (
+                        place,
+                        await Self.title(of: entry, reader, options, nowSeconds: now, clock, listed)
+                    )
                 }
             }
             return await group.reduce(into: [Int: Result<ReadTitle, Failure>]()) {
@@ -287,10 +295,11 @@ package struct LoadPreflight: Sendable {
 
     private static func title(
         of entry: Entry, _ reader: TitleReader, _ options: TitleOptions, nowSeconds now: Double,
-        _ listed: ListedSegments
+        _ clock: LoadClock, _ listed: ListedSegments
     ) async -> Result<ReadTitle, Failure> {
         do throws(Failure) {
             let listing = try await reader.read(entry.url, entry.kind, options, nowSeconds: now)
+            let machine = clock.seconds + now
             let tracks = try bounded(listing.tracks())
             let count = segments(of: tracks)
             guard listed.add(count) <= segmentsAtOnce else {
@@ -302,7 +311,9 @@ package struct LoadPreflight: Sendable {
             let steering = options.takesSnapshots == true ? try listing.steering() : nil
             return .success(
                 ReadTitle(
-                    tracks: tracks, live: listing.liveForm, clock: listing.clock,
+                    tracks: tracks, live: listing.liveForm, clocks: listing.clocks,
+                    answerOffsetSeconds: listing.answeredSeconds.map { $0 - machine },
+                    reloads: listing.reloads,
                     variables: listing.variables, redirected: listing.redirectedManifest,
                     steering: steering))
         } catch {
@@ -359,20 +370,13 @@ package struct LoadPreflight: Sendable {
 private struct ReadTitle: Sendable {
     var tracks: [TitleTrack]
     var live: LiveSource.Form?
-    var clock: DASHClock?
+    var clocks: [DASHClock]
+    var answerOffsetSeconds: Double?
+    var reloads: BaseURLLevels?
     var variables: [String: String]
     /// URL of the manifest after redirects; nil if it was not redirected.
     var redirected: String?
     var steering: ContentSteering?
-}
-
-extension LoadHosts {
-    /// Returns the URL of a clock whose host is allowed; without one, viewers use this machine's
-    /// clock.
-    fileprivate func admitted(_ clock: DASHClock?) async -> String? {
-        guard case .url(let url) = clock, await refusal(of: url) == nil else { return nil }
-        return url
-    }
 }
 
 extension TitleResolver {

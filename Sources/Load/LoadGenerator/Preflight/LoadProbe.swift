@@ -110,7 +110,7 @@ private final class ProbeRun: @unchecked Sendable {
             do throws(CurlError) { try open() } catch {
                 return end(Failure(.workerInternal, error.description))
             }
-            isCancelled ? end(.preflightCancelled) : goOn()
+            isCancelled ? end(.preflightCancelled) : proceed()
         }
     }
 
@@ -123,7 +123,7 @@ private final class ProbeRun: @unchecked Sendable {
 
     // MARK: On the loop
 
-    private func goOn() {
+    private func proceed() {
         while active < Self.requestsAtOnce, next < objects.count {
             let place = next
             next += 1
@@ -173,7 +173,7 @@ private final class ProbeRun: @unchecked Sendable {
         } else {
             answers[request.place] = answer
         }
-        goOn()
+        proceed()
     }
 
     /// Returns true for transient failures.

@@ -41,17 +41,30 @@ package final class LiveObjects {
     /// Adds an object that counts as `countsAs`, with its target and rendition.
     func add(
         _ url: String, _ range: SegmentRange?, _ role: SegmentRole, countsAs: Int32,
-        at locations: BaseURLLevels? = nil
+        at locations: BaseURLLevels? = nil, form: ReferenceForm = .relative
     ) -> Int32 {
         var object = plan.objects[Int(countsAs)]
         object.url = url
         object.range = range
         object.role = role
         object.locations = locations
+        object.form = form
         object.sha256 = nil
         entries[next] = Entry(object: object, countsAs: countsAs, origin: origin(url))
         next += 1
         return next - 1
+    }
+
+    /// Adds the object of an MPD's Locations, which counts as the MPD.
+    func add(reloads: BaseURLLevels, of manifest: Int32) -> Int32 {
+        let index = add(reloads.base, nil, .playlist, countsAs: manifest, at: reloads)
+        // Relative ones follow the MPD where it was received.
+        if reloads.levels.count > 1 {
+            let forms = reloads.levels.last?.map { ReferenceForm($0.reference) }
+            entries[index]?.object.manifest = manifest
+            entries[index]?.object.form = forms?.min() ?? .relative
+        }
+        return index
     }
 
     /// Removes an object; objects of the plan stay.

@@ -14,7 +14,7 @@ struct LiveProgress {
     }
 
     var track: LiveTrack
-    /// What its last playlist listed; for DASH, its MPD by now.
+    /// The list of its last playlist; for DASH, its MPD by now.
     var view: LiveView?
     /// Nil before the start.
     var cursor: LiveCursor?

@@ -1,3 +1,13 @@
+package import Titles
+
+/// A clock that an MPD names.
+package enum LiveClock: Sendable, Equatable {
+    /// The time in the viewer's MPD: its index among those with scheme `direct`.
+    case direct(Int)
+    /// Index of its object in the plan.
+    case url(Int32)
+}
+
 /// A live title as it was found before the load: its manifest and its tracks.
 package struct LiveSource: Sendable, Equatable {
     package enum Form: Sendable, Equatable { case hls, dash }
@@ -6,7 +16,7 @@ package struct LiveSource: Sendable, Equatable {
         package var name: String
         /// Bits per second; 0 if the manifest does not specify it.
         package var bitsPerSecond: Int64
-        /// Of its pictures; nil if unknown.
+        /// Height of its pictures in pixels; nil if unknown.
         package var height: Int64?
         /// The id of a DASH representation.
         package var id: String
@@ -33,8 +43,12 @@ package struct LiveSource: Sendable, Equatable {
     package var manifest: Int32?
     /// Variables of the multivariant playlist.
     package var variables: [String: String] = [:]
-    /// Index of the clock that the MPD names; nil without one.
-    package var clock: Int32?
+    /// The clocks that the MPD names, the preferred one first.
+    package var clocks: [LiveClock] = []
+    /// The origin's clock less this machine's, by the answer before the load; nil if unknown.
+    package var answerOffsetSeconds: Double?
+    /// Absolute URLs of the MPD's Locations, one of each origin that they lead to.
+    package var reloadHosts: [String] = []
     /// One or more, by bit rate, the lowest first.
     package var video: [Track]
     /// Played with any of `video`; nil if these include audio, or if there is none.
@@ -48,17 +62,26 @@ package struct LiveSource: Sendable, Equatable {
     }
 }
 
-/// What the manifest of a live title specifies beside its tracks.
+/// Facts of a live title's manifest beside its tracks.
 package struct LiveFacts: Sendable {
     package var form: LiveSource.Form
-    /// The URL of a clock whose host is allowed; nil without one.
-    package var clock: String?
+    /// The clocks of an MPD, without those whose hosts are not allowed.
+    package var clocks: [DASHClock]
+    /// The origin's clock less this machine's, by its answer; nil if unknown.
+    package var answerOffsetSeconds: Double?
+    /// The Locations of an MPD; nil without one.
+    package var reloads: BaseURLLevels?
     /// Variables of a multivariant playlist.
     package var variables: [String: String]
 
-    package init(form: LiveSource.Form, clock: String?, variables: [String: String]) {
+    package init(
+        form: LiveSource.Form, clocks: [DASHClock], answerOffsetSeconds: Double? = nil,
+        reloads: BaseURLLevels? = nil, variables: [String: String]
+    ) {
+        self.answerOffsetSeconds = answerOffsetSeconds
         self.form = form
-        self.clock = clock
+        self.clocks = clocks
+        self.reloads = reloads
         self.variables = variables
     }
 }

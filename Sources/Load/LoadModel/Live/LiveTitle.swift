@@ -14,11 +14,20 @@ package final class LiveTitle {
     private let startEpochSeconds: Double
     /// The title's clock less this machine's.
     private var clockOffsetSeconds = 0.0
-    /// Number of times that it was set.
+    /// Number of times that it has changed.
     private var clockNumber = 0
+    /// The clock by which it was set; nil before.
+    private var clock: LiveClock?
     private var manifests = RecentAnswers<LiveManifest>()
+    /// Receives the first reason why a clock is refused; nil after it.
+    private var warn: ((String) -> Void)?
 
-    package init(_ source: LiveSource, _ objects: LiveObjects, startEpochSeconds: Double) {
+    /// - Parameter warn: receives the reason why a clock is refused, once.
+    package init(
+        _ source: LiveSource, _ objects: LiveObjects, startEpochSeconds: Double,
+        warn: @escaping (String) -> Void = { _ in }
+    ) {
+        self.warn = warn
         self.source = source
         self.objects = objects
         self.startEpochSeconds = startEpochSeconds
@@ -32,10 +41,44 @@ package final class LiveTitle {
         startEpochSeconds + clockOffsetSeconds + seconds
     }
 
-    /// Sets the title's clock, in seconds since 1970 at `now`.
-    func setClock(_ epoch: Double, atSeconds now: Double) {
-        clockOffsetSeconds = epoch - startEpochSeconds - now
-        clockNumber += 1
+    /// Sets the title's clock, in seconds since 1970 at `now`. Returns false if it is wrong, and not
+    /// used.
+    func setClock(
+        _ epoch: Double, by clock: LiveClock, _ manifest: LiveManifest?, atSeconds now: Double
+    ) -> Bool {
+        let machine = startEpochSeconds + now
+        let references = ClockReferences(
+            answeredSeconds: source.answerOffsetSeconds.map { machine + $0 },
+            machineSeconds: machine, publishedSeconds: manifest?.edge.publishedSeconds)
+        if let refusal = references.refusal(of: epoch) {
+            warn?("the clock \(name(of: clock)) \(refusal)")
+            warn = nil
+            return false
+        }
+        self.clock = clock
+        let offset = epoch - machine
+        if offset != clockOffsetSeconds {
+            clockOffsetSeconds = offset
+            clockNumber += 1
+        }
+        return true
+    }
+
+    /// Sets the title's clock by the time in an MPD. Returns false if it has none, or a wrong one.
+    func setClock(direct index: Int, of manifest: LiveManifest) -> Bool {
+        let times = manifest.edge.clocks.compactMap { clock in
+            if case .direct(let epoch) = clock { epoch } else { nil }
+        }
+        guard times.indices.contains(index) else { return false }
+        return setClock(
+            times[index], by: .direct(index), manifest, atSeconds: manifest.receivedSeconds)
+    }
+
+    private func name(of clock: LiveClock) -> String {
+        switch clock {
+        case .direct: "in the MPD"
+        case .url(let index): Redaction.shown(objects.url(index), limit: 200)
+        }
     }
 
     // MARK: DASH
@@ -50,8 +93,12 @@ package final class LiveTitle {
         } catch {
             throw Failure(.manifestMalformed, error.detail)
         }
-        let manifest = LiveManifest(try DASHEdge(body, url: url))
-        if case .direct(let epoch) = manifest.edge.clock { setClock(epoch, atSeconds: now) }
+        let manifest = LiveManifest(
+            try DASHEdge(body, url: url), objects, of: source.manifest ?? 0, atSeconds: now)
+        // Each MPD has the time at which it was sent.
+        if case .direct(let index) = clock ?? source.clocks.first {
+            _ = setClock(direct: index, of: manifest)
+        }
         try list(manifest, atSeconds: now)
         manifests.insert(hash, manifest)
         return manifest
@@ -106,8 +153,23 @@ final class LiveManifest {
     var listsAgainSeconds = 0.0
     /// Number of the title's clock by which it was listed.
     var clockNumber = 0
+    /// Time on the test's clock at which the first viewer received it.
+    let receivedSeconds: Double
+    /// The object of its Locations, from which it is requested again; nil without one.
+    let reload: Int32?
+    private let objects: LiveObjects
 
-    init(_ edge: DASHEdge) { self.edge = edge }
+    init(_ edge: DASHEdge, _ objects: LiveObjects, of manifest: Int32, atSeconds now: Double) {
+        self.edge = edge
+        receivedSeconds = now
+        self.objects = objects
+        reload = edge.reloads.map { objects.add(reloads: $0, of: manifest) }
+    }
+
+    // Each answer may name another one, as of a session.
+    deinit {
+        if let reload { objects.remove(reload) }
+    }
 
     /// Seconds after which a viewer requests it again; nil if it does not change.
     var updateSeconds: Double? {
@@ -133,7 +195,9 @@ extension LiveTrack {
             guard let newest = new.last,
                 newest.startSeconds > (segments.last?.startSeconds ?? -1) + newest.seconds / 2
             else { continue }
-            let setup = period.setup.map { need($0, at: period.locations) }
+            let setup = period.setup.map {
+                need($0, at: period.locations, form: period.setupForm)
+            }
             for segment in new {
                 let last = segments.last
                 guard segment.startSeconds > (last?.startSeconds ?? -1) + segment.seconds / 2 else {
@@ -141,7 +205,7 @@ extension LiveTrack {
                 }
                 let object = objects.add(
                     segment.url.text, segment.range, .media, countsAs: source.segments,
-                    at: period.locations)
+                    at: period.locations, form: period.segmentForm)
                 put(
                     end,
                     Segment(

@@ -7,6 +7,7 @@ struct LiveNeed: Hashable {
     var url: String
     var range: SegmentRange?
     var locations: BaseURLLevels?
+    var form: ReferenceForm
 }
 
 /// Reads media playlists (RFC 8216bis).
@@ -90,12 +91,15 @@ extension LiveTrack {
         }
     }
 
-    func need(_ object: ManifestSegment, at locations: BaseURLLevels? = nil) -> Int32 {
+    func need(
+        _ object: ManifestSegment, at locations: BaseURLLevels? = nil,
+        form: ReferenceForm = .relative
+    ) -> Int32 {
         let key = LiveNeed(
-            url: object.reference.url.text, range: object.range, locations: locations)
+            url: object.reference.url.text, range: object.range, locations: locations, form: form)
         if let known = needObjects[key] { return known }
         let index = objects.add(
-            key.url, key.range, object.role, countsAs: source.segments, at: locations)
+            key.url, key.range, object.role, countsAs: source.segments, at: locations, form: form)
         needObjects[key] = index
         return index
     }

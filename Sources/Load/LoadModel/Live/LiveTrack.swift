@@ -23,7 +23,7 @@ package final class LiveTrack {
 
     /// Maximum number of segments that are kept; viewers start at the edge.
     static let maxSegments = 512
-    /// Of the first answer only the last ones are taken.
+    /// Maximum number of segments that are taken of the first answer: the last ones.
     static let maxAtFirst = 128
 
     let source: LiveSource.Track

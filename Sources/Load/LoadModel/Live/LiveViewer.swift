@@ -22,7 +22,8 @@ package struct LiveViewer: PlayingViewer {
     let limitSeconds: Double
 
     var hasManifest: Bool
-    private var hasClock: Bool
+    /// The clocks of the title that are left to try.
+    private var clocks: ArraySlice<LiveClock>
     /// Its MPD.
     var manifest: LiveManifest?
     var video: LiveProgress
@@ -49,7 +50,7 @@ package struct LiveViewer: PlayingViewer {
         self.traits = traits
         limitSeconds = min(settings.watchSeconds ?? .infinity, traits.watchSeconds)
         hasManifest = title.source.manifest == nil
-        hasClock = title.source.clock == nil
+        clocks = title.source.clocks[...]
         rung = traits.first(of: title.source.video, settings)
         video = LiveProgress(title.video[rung])
         audio = title.audio.map { LiveProgress($0) }
@@ -77,6 +78,9 @@ package struct LiveViewer: PlayingViewer {
 
     // MARK: Actions
 
+    /// The multivariant playlist, or the MPD where it is requested now.
+    private var manifestObject: Int32? { manifest?.reload ?? title.source.manifest }
+
     /// Returns the next action of a lane without a current request.
     package mutating func next(_ lane: ViewerLane, atSeconds now: Double) -> Viewer.Action {
         guard !isOver else { return .end }
@@ -90,7 +94,7 @@ package struct LiveViewer: PlayingViewer {
             self[lane].resumesSeconds = nil
         }
         // A failed request is repeated, unless its object has left the list since.
-        if let object = self[lane].object(ofManifest: title.source.manifest) {
+        if let object = self[lane].object(ofManifest: manifestObject) {
             return .fetch(object: object)
         }
         self[lane].request = nil
@@ -99,7 +103,7 @@ package struct LiveViewer: PlayingViewer {
         case .send(let request):
             self[lane].request = request
         }
-        guard let object = self[lane].object(ofManifest: title.source.manifest) else {
+        guard let object = self[lane].object(ofManifest: manifestObject) else {
             self[lane].request = nil
             return .wait(untilSeconds: now + RequestTries.delaysSeconds[0])
         }
@@ -132,12 +136,7 @@ package struct LiveViewer: PlayingViewer {
         case .manifest: try takeManifest(body, tookSeconds, now, into: &interval)
         case .playlist(_, let blocks):
             try takePlaylist(lane, body, blocks, tookSeconds, now, into: &interval)
-        case .clock:
-            hasClock = true
-            // Half of the time that it took is the way back.
-            if let epoch = DASHClock.seconds(String(decoding: body.prefix(100), as: UTF8.self)) {
-                title.setClock(epoch + tookSeconds / 2, atSeconds: now)
-            }
+        case .clock: takeClock(body, tookSeconds, now)
         case .need(let object): self[lane].needs.append(object)
         case .unit:
             estimate.add(bytes: bytes, tookSeconds: tookSeconds)
@@ -145,6 +144,17 @@ package struct LiveViewer: PlayingViewer {
         }
         self[lane].request = nil
         self[lane].tries = RequestTries()
+    }
+
+    /// Uses a clock's answer, or tries the next one if it is none or wrong.
+    private mutating func takeClock(_ body: [UInt8], _ tookSeconds: Double, _ now: Double) {
+        guard let clock = clocks.popFirst(),
+            let epoch = DASHClock.seconds(String(decoding: body.prefix(100), as: UTF8.self))
+        else { return }
+        // Half of the time that it took is the way back.
+        let isUsed = title.setClock(
+            epoch + tookSeconds / 2, by: clock, manifest, atSeconds: now)
+        if isUsed { clocks = [] }
     }
 
     /// Returns the action after a failed request of a lane.
@@ -155,9 +165,9 @@ package struct LiveViewer: PlayingViewer {
             endOldRequest(lane)
             return next(lane, atSeconds: now)
         }
-        // As players do, by their own clock then.
+        // As players do, by the next clock then, and by their own in the end.
         if case .clock = self[lane].request {
-            hasClock = true
+            clocks = clocks.dropFirst()
             self[lane].request = nil
             return next(lane, atSeconds: now)
         }
@@ -220,7 +230,7 @@ package struct LiveViewer: PlayingViewer {
         guard hasManifest, title.source.form == .hls || manifest != nil else {
             return lane == .video ? .send(.manifest) : .wait(.infinity)
         }
-        if !hasClock, let clock = title.source.clock {
+        if let clock = nextClock() {
             return lane == .video ? .send(.clock(clock)) : .wait(.infinity)
         }
         if let reload = dueReload(lane, now) { return .send(reload) }
@@ -245,6 +255,19 @@ package struct LiveViewer: PlayingViewer {
             return .send(.need(need))
         }
         return .send(.unit)
+    }
+
+    /// Returns the next clock to request; nil if there is none, or if the MPD has the time.
+    private mutating func nextClock() -> Int32? {
+        while let clock = clocks.first, let manifest {
+            switch clock {
+            case .url(let object): return object
+            case .direct(let index):
+                clocks.removeFirst()
+                if title.setClock(direct: index, of: manifest) { clocks = [] }
+            }
+        }
+        return nil
     }
 
     private func awaitNext(_ lane: ViewerLane, _ now: Double) -> Step {

@@ -1,7 +1,7 @@
 package import Model
 import Text
 
-/// What each viewer adds to its requests: a query string and headers, from a file of
+/// Additions of each viewer to its requests: a query string and headers, from a file of
 /// comma-separated values.
 ///
 /// The first line names the columns: `query`, or the name of a header, such as `Cookie` or

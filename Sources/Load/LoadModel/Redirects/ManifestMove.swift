@@ -1,7 +1,9 @@
+package import Titles
+
 /// The way from the URL at which a manifest was read before the load to the one at which a viewer
 /// received it, after redirects.
 ///
-/// What the manifest lists on its own origin follows it, as relative references do (RFC 3986,
+/// What the manifest lists on its own origin follows it, as references of their forms do (RFC 3986,
 /// section 5); URLs on other origins stay.
 package struct ManifestMove: Sendable, Equatable {
     private let from: Folder
@@ -40,10 +42,13 @@ package struct ManifestMove: Sendable, Equatable {
     package var isNone: Bool { from == to }
 
     /// Returns the URL that an object has for the viewer.
-    package func url(_ url: String) -> String {
+    package func url(_ url: String, as form: ReferenceForm = .relative) -> String {
         let bytes = Array(url.utf8)
         let start = Folder.pathStart(bytes)
-        guard bytes[..<start].elementsEqual(from.origin) else { return url }
+        guard form != .url, bytes[..<start].elementsEqual(from.origin) else { return url }
+        guard form == .relative else {
+            return String(decoding: to.origin + bytes[start...], as: UTF8.self)
+        }
         // The shortest relative reference: up to the folder that both are in, then down.
         var common = 0
         for (index, (left, right)) in zip(from.path, bytes[start...]).enumerated() {
@@ -83,7 +88,9 @@ package struct ManifestMoves: Sendable {
 
     /// Returns the URL that an object has for the viewer; nil if it is the object's own.
     package func url(of object: borrowing LoadPlan.Object) -> String? {
-        guard object.manifest >= 0, let move = moves[object.manifest] else { return nil }
-        return move.url(object.url)
+        guard object.manifest >= 0, object.form != .url, let move = moves[object.manifest] else {
+            return nil
+        }
+        return move.url(object.url, as: object.form)
     }
 }

@@ -6,7 +6,7 @@
 package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
     /// Connection times of requests that opened one, from sending: name lookup, TCP and TLS.
     case connect
-    /// Of successful requests.
+    /// Times of successful requests.
     case firstByte
     case firstByteUncorrected
     case total
@@ -27,7 +27,7 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
     case viewerLateSegments
     case viewerBitRate
     case viewerSwitches
-    /// Of live viewers: request times of manifests, the time since the playhead's position was live,
+    /// Times of live viewers: request times of manifests, the time since the playhead's position was live,
     /// taken each second of each viewer, and each viewer's change of it from its first frame to its
     /// end.
     case playlistReload

@@ -193,11 +193,6 @@ package struct LoadRecorder: Sendable {
         return close(second)
     }
 
-    /// Closes all open seconds up to `second`: lost shards report nothing more.
-    package mutating func closeAll(upTo second: Int) -> [LoadInterval] {
-        open.keys.filter { $0 <= second }.sorted().compactMap { close($0) }
-    }
-
     /// Changes the results that do not come from intervals.
     package mutating func update(_ change: (inout LoadResult) -> Void) { change(&totals) }
 

@@ -51,7 +51,7 @@ package struct LoadBreakdown: Sendable, Equatable, Codable {
     package var urls: [String: LoadTally] = [:]
     package var targets: [String: LoadTally] = [:]
     package var renditions: [String: LoadTally] = [:]
-    /// Histograms of up to `LoadGroup.most` groups of each dimension that has several.
+    /// Histograms of up to `LoadGroup.most` groups of each dimension.
     package private(set) var groups: [LoadDimension: [String: LoadGroup]] = [:]
 
     /// By class of viewers.

@@ -138,9 +138,6 @@ package struct ArrivalSchedule: Sendable {
         return nil
     }
 
-    /// Planned arrivals of the whole test: exact for the constant process, expected for Poisson.
-    package var plannedCount: Double { pieces.last.map { $0.before + $0.count } ?? 0 }
-
     /// Returns the number of this shard's concurrent users in a closed test.
     ///
     /// All shards together have the whole number, rounded; 0 before the start and from the end on.

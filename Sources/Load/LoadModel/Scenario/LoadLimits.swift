@@ -1,7 +1,9 @@
+import Model
+
 /// Limits of a load test's numbers, for scenarios and options.
 package enum LoadLimits {
     /// Arrivals per second.
-    package static let rate = 0.0...1_000_000
+    package static let rate = WireLimits.loadLevel
     /// Concurrent users.
     package static let users: ClosedRange<Int64> = 0...1_000_000
     package static let stageSeconds = 0.0...604_800

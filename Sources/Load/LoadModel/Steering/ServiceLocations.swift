@@ -1,7 +1,8 @@
 import Model
 import Titles
 
-/// The service locations of a title that is played: those of BaseURLs at any level of its MPD.
+/// The service locations of a title that is played: those of BaseURLs at any level of its MPD, and
+/// of its Locations.
 struct ServiceLocations {
     /// The most preferred one first.
     private(set) var names: [String] = []
@@ -10,7 +11,7 @@ struct ServiceLocations {
     /// Absolute URLs, one of each origin that they lead to.
     private(set) var bases: [String] = []
 
-    /// - Parameter played: BaseURLs above the objects that are played.
+    /// - Parameter played: BaseURLs above the objects that are played, and Locations.
     init(_ played: [BaseURLLevels], _ steering: ContentSteering) {
         var read: Set<BaseURLLevels> = []
         var known: Set<[String]> = []

@@ -250,9 +250,8 @@ package struct SteeringClient: Sendable {
 
     /// Returns the name of the pathway on which an object is requested; nil for none.
     package mutating func pathway(of object: borrowing LoadPlan.Object) -> String? {
-        guard object.manifest >= 0 else { return nil }
         switch source.form {
-        case .hls: return current.name
+        case .hls: return object.manifest >= 0 ? current.name : nil
         case .dash: return object.locations.flatMap { base(of: $0).pathway?.name }
         }
     }
@@ -271,9 +270,9 @@ package struct SteeringClient: Sendable {
     package mutating func destination(
         of object: borrowing LoadPlan.Object, at index: Int32, _ moves: ManifestMoves
     ) -> Destination {
-        guard object.manifest >= 0 else { return Destination(url: object.url) }
         switch source.form {
         case .hls:
+            guard object.manifest >= 0 else { return Destination(url: object.url) }
             var url = moves.url(of: object) ?? object.url
             if object.role == .playlist {
                 url = current.replacements.reduce(url) { $1.url($0, source.stableIDs[index]) }
@@ -290,7 +289,9 @@ package struct SteeringClient: Sendable {
             } else if base.url != locations.base {
                 url = ManifestMove(from: locations.base, to: base.url).url(url)
             }
-            url = moves.move(ofManifest: object.manifest)?.url(url) ?? url
+            if !base.isFixed {
+                url = moves.move(ofManifest: object.manifest)?.url(url, as: object.form) ?? url
+            }
             guard let pathway = base.pathway else { return Destination(url: url) }
             use(pathway.name)
             return Destination(
@@ -302,25 +303,27 @@ package struct SteeringClient: Sendable {
     /// Resolves BaseURLs, with the chosen one of each level (ISO/IEC 23009-1, 5.6.4).
     ///
     /// - Returns: the base, and the pathway that it is on: of the BaseURL that has the host, else of
-    ///   the first one below. The first BaseURLs without a pathway, if the chosen ones cannot be
-    ///   resolved.
+    ///   the first one below. It is fixed if it does not follow the MPD: its host is that of the
+    ///   pathway. The first BaseURLs without a pathway, if the chosen ones cannot be resolved.
     private mutating func base(
         of locations: BaseURLLevels
-    ) -> (url: String, pathway: Pathway?) {
+    ) -> (url: String, pathway: Pathway?, isFixed: Bool) {
         var base: WebURL?
         var pathway: Pathway?
+        var isFixed = false
         for level in locations.levels {
             let (choice, own) = choice(of: level)
             let replacements = own?.replacements ?? []
             guard let url = try? base?.resolve(choice.reference) ?? WebURL(choice.reference),
                 let changed = try? replacements.isEmpty
                     ? url : WebURL(replacements.reduce(url.text) { $1.url($0, nil) })
-            else { return (locations.base, nil) }
+            else { return (locations.base, nil, false) }
             base = changed
+            if choice.isAbsolute { isFixed = own != nil }
             // A clone has a host of its own.
             if choice.isAbsolute || pathway == nil || !replacements.isEmpty { pathway = own }
         }
-        return (base?.text ?? locations.base, pathway)
+        return (base?.text ?? locations.base, pathway, isFixed)
     }
 
     /// Returns the chosen BaseURL of a level, and the pathway for which it is; the first one

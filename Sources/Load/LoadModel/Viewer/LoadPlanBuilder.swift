@@ -107,20 +107,30 @@ package struct LoadPlanBuilder {
     ) throws(Failure) {
         let start = begin(name, weight)
         let first = try add(manifest, nil, .playlist)
-        let clock = try facts.clock.map { (url) throws(Failure) in try add(url, nil, .data) }
+        var clocks: [LiveClock] = []
+        var directs = 0
+        for clock in facts.clocks {
+            switch clock {
+            case .direct:
+                clocks.append(.direct(directs))
+                directs += 1
+            case .url(let url): clocks.append(.url(try add(url, nil, .data)))
+            }
+        }
         var pathways: [SteeringSource.Pathway] = []
         for (name, tracks) in try Pathways(tracks, steering).all {
             var pathway = SteeringSource.Pathway(name: name)
-            pathway.live = try add(live: facts, tracks, ofManifest: first, clock)
+            pathway.live = try add(live: facts, tracks, ofManifest: first, clocks)
             pathways.append(pathway)
         }
         plan.targets[plan.targets.count - 1].live = pathways[0].live
-        try add(steering, pathways, tracks)
+        try add(steering, pathways, tracks, reloads: facts.reloads)
         end(from: start)
     }
 
     private mutating func add(
-        live facts: LiveFacts, _ tracks: [TitleTrack], ofManifest first: Int32, _ clock: Int32?
+        live facts: LiveFacts, _ tracks: [TitleTrack], ofManifest first: Int32,
+        _ clocks: [LiveClock]
     ) throws(Failure) -> LiveSource {
         let choice = PlayedTracks(tracks)
         for track in choice.video.joined() + choice.audio { _ = shared(track.locations) }
@@ -137,14 +147,17 @@ package struct LoadPlanBuilder {
         let isSingle = facts.form == .hls && ladder.contains { $0.playlist == first }
         var live = LiveSource(
             form: facts.form, manifest: isSingle ? nil : first, video: ladder, audio: audio)
-        live.clock = clock
+        live.clocks = clocks
+        live.answerOffsetSeconds = facts.answerOffsetSeconds
+        live.reloadHosts = facts.reloads?.hosts ?? []
         live.variables = facts.variables
         return live
     }
 
     /// Adds content steering to the last target, if its title has any.
     private mutating func add(
-        _ steering: ContentSteering?, _ pathways: [SteeringSource.Pathway], _ tracks: [TitleTrack]
+        _ steering: ContentSteering?, _ pathways: [SteeringSource.Pathway], _ tracks: [TitleTrack],
+        reloads: BaseURLLevels? = nil
     ) throws(Failure) {
         guard steering != nil || pathways.count > 1 else { return }
         func hasAudio(_ pathway: SteeringSource.Pathway) -> Bool {
@@ -158,8 +171,8 @@ package struct LoadPlanBuilder {
         var source = SteeringSource(form: .hls, pathways: pathways)
         if let steering, !steering.locations.isEmpty {
             // In the manifest's order; tracks that are not played do not matter.
-            let found = ServiceLocations(
-                tracks.compactMap(\.locations).filter(locations.contains), steering)
+            let played = tracks.compactMap(\.locations).filter(locations.contains)
+            let found = ServiceLocations(played + (reloads.map { [$0] } ?? []), steering)
             guard steering.serverURL != nil && !found.names.isEmpty || found.hasChoice else {
                 return
             }

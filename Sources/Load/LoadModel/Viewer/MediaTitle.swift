@@ -20,7 +20,7 @@ package struct MediaTitle: Sendable, Equatable {
         package var name: String
         /// Bits per second; 0 if the manifest does not specify it.
         package var bitsPerSecond: Int64
-        /// Of its pictures; nil if unknown.
+        /// Height of its pictures in pixels; nil if unknown.
         package var height: Int64?
         /// Objects fetched first: its playlist.
         package var setup: [Int32]

@@ -2,7 +2,7 @@
 protocol PlayedRendition {
     /// Bits per second; 0 if the manifest does not specify it.
     var bitsPerSecond: Int64 { get }
-    /// Of its pictures; nil if unknown.
+    /// Height of its pictures in pixels; nil if unknown.
     var height: Int64? { get }
 }
 

@@ -97,7 +97,7 @@ package enum LoadJSON {
         let rebufferRatio: Double?
         let lateSegmentRatio: Double?
         let failedViewerRatio: Double?
-        /// Of the responses with cache headers.
+        /// Hit ratio of the responses with cache headers.
         let cacheHitRatio: Double?
         let cacheByteHitRatio: Double?
         let meanCacheAgeSeconds: Double?

@@ -54,7 +54,7 @@ struct LoadSteps: Encodable {
     let limit: String?
     let isCapped: Bool
     let cap: String?
-    /// Of a search: false if the limit of the target was not found.
+    /// For a search: false if the limit of the target was not found.
     let isConclusive: Bool?
     let usl: Law?
 

@@ -26,7 +26,7 @@ extension LoadFacts {
             }, text: [6], spare: [2, 4])
     }
 
-    /// What a report begins with: the result of a search, and the requests of the main step.
+    /// Returns the first lines of a report: the result of a search, and the requests of the main step.
     func leads(_ ladder: LoadLadder?) -> [String] {
         guard let ladder, let level = ladder.mainLevel else { return [headline] }
         let step = "\(headline) (step of \(Self.name(level, ladder.unit)))"

@@ -99,7 +99,7 @@ extension LoadFacts {
         ] + habits + live
     }
 
-    /// What viewers did beside watching; empty for nothing.
+    /// Rows on what viewers did beside watching; empty for nothing.
     private var habits: [Row] {
         var rows: [Row] = []
         let counts = total.counts

@@ -102,7 +102,7 @@ struct Adversity {
         isMoreHarder = decisive >= 0
     }
 
-    /// Of inputs for other figures than those of the demand.
+    /// Inputs for other figures than those of the demand.
     private static let lessIsHarder: Set<ScenarioInput> = [
         .zipfExponent, .fillSegmentBytes, .storedShare, .hitRatio, .edgeRequestsPerCore,
         .diskMegabytes, .diskGigabytes, .edgeCores,

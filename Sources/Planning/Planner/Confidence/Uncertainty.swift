@@ -72,7 +72,7 @@ extension Uncertainty {
         package let share: Double
     }
 
-    /// What the plan has of each figure.
+    /// The plan's value of each figure.
     struct Goals {
         private let planned: Sizing
 

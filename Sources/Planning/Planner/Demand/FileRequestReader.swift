@@ -24,7 +24,7 @@ package struct FileRequest: Sendable {
 /// It reads what `AccessLog` reads, and JSON with one object a line. Other lines are counted and
 /// skipped.
 package struct FileRequestReader: Sendable {
-    /// What the key of a request is.
+    /// Names that requests are counted by.
     package enum Names: Sendable {
         /// The decoded path below `prefix`, after `keyPrefix`.
         case keys

@@ -75,7 +75,7 @@ extension ScenarioInput {
         row(
             .kilobitsPerSecond, "media.kilobitsPerSecond", "kbit/s", 0.001...1e8,
             .none("mean of the ladder's upper half; low: of all of it; high: the top"),
-            "Average bit rate of viewers; without a ladder, of the only rendition."),
+            "Average bit rate that viewers get; what is stored is the ladder."),
         row(
             .width, "media.width", "pixels", 16...16_384, .none("a ladder is used"), whole: true,
             "Picture width, instead of a ladder."),

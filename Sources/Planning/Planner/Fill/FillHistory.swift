@@ -22,7 +22,7 @@ package struct FillHistory: Sendable {
     package struct Slice: Sendable {
         /// By index of the title.
         package var titles: [Int32: Count] = [:]
-        /// Of all files, also of those that belong to no title.
+        /// Count of all files, also of those that belong to no title.
         package var total = Count()
     }
 

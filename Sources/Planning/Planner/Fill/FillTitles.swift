@@ -60,8 +60,6 @@ package struct FillTitles: Sendable {
         return nil
     }
 
-    package mutating func setBytes(_ bytes: Double, of index: Int) { titles[index].bytes = bytes }
-
     /// A key without its query, as a log's path.
     private static func path(_ key: String) -> String {
         key.firstIndex(of: "?").map { String(key[..<$0]) } ?? key

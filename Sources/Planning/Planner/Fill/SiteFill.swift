@@ -1,4 +1,4 @@
-/// What a site can hold and receive, and what counts for the order of titles.
+/// Limits of a site's space and bandwidth, and the order of titles.
 package struct FillLimits: Sendable, Hashable {
     /// By what titles are ordered: wanted for each byte that they store.
     package enum Order: String, Sendable, CaseIterable, Codable {

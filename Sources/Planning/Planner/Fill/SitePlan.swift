@@ -1,6 +1,6 @@
-/// What one site is to hold, and the hit ratio that is expected of it.
+/// The titles that one site is to hold, and the expected hit ratio.
 package struct SitePlan: Sendable {
-    /// What a prediction is based on.
+    /// Basis of a prediction.
     package enum Basis: Sendable, Hashable {
         /// Fills from earlier slices of logs, tested with later ones.
         case logs(testedSlices: Int, halfLifeSlices: Double)
@@ -26,7 +26,7 @@ package struct SitePlan: Sendable {
     package let bytes: Double
     package let requestHits: FillForecast.Ratio
     package let byteHits: FillForecast.Ratio
-    /// Of a slice: requests and bytes wanted, those the site serves, and what is fetched for it;
+    /// Counts of a slice: requests and bytes wanted, those the site serves, and what is fetched for it;
     /// nil without logs.
     package let slice: (wanted: FillHistory.Count, served: FillHistory.Count, fetched: Double?)?
     package let nights: [Night]

@@ -271,7 +271,7 @@ private struct Backlog {
     }
 }
 
-/// What counts after the warm-up.
+/// Measured values after the warm-up.
 private struct Measurement {
     private var recorder: WaitRecorder
     var countedFrom = Double.infinity

@@ -52,13 +52,11 @@ extension Plan {
                     + "know it.")
         }
         notes += peaks(scenario, demand) + content(scenario, values, demand)
-        if values[.serviceCV2] > WaitingModel.Correction.maxInterpolatedCV2,
-            demand.peakMissesPerSecond > 0
-        {
+        if let reason = outsideFormulas(values), demand.peakMissesPerSecond > 0 {
             notes.append(
-                "Service times vary a lot (worker.serviceCV2 is "
-                    + "\(rate(values[.serviceCV2]))): waits from formulas are then rough "
-                    + "estimates; use --simulate.")
+                "Waits are by formulas, and \(reason) is outside the range in which these are "
+                    + "within \(FormulaRange.errorPercent) % of simulated waits: there they are "
+                    + "mostly longer than simulated ones. --simulate prints both.")
         }
         if let currency = scenario.money.currency {
             let rates = scenario.money.exchange.filter { $0.key != currency }
@@ -86,6 +84,14 @@ extension Plan {
                     + "without TLS; use --calibrate for your machines.")
         }
         return notes
+    }
+
+    /// Names the variation for which formulas of waits are rough; nil within their range.
+    private static func outsideFormulas(_ values: ScenarioValues) -> String? {
+        func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }
+        return FormulaRange(
+            arrivalCV2: rounded(values[.arrivalCV2]), serviceCV2: rounded(values[.serviceCV2])
+        ).reason
     }
 
     /// Notes the source of the peak, for viewers and for other requests.

@@ -106,11 +106,6 @@ package struct Sizing: Codable, Hashable, Sendable {
         package var share: Double {
             max(connectionShare ?? 0, requestShare ?? 0, bandwidthShare ?? 0)
         }
-        /// The limit that binds first.
-        package var bindingInput: ScenarioInput {
-            if share == connectionShare { return .originConnections }
-            return share == requestShare ? .originRequests : .originMegabits
-        }
     }
 
     /// Maximum size of a pool.

@@ -1,11 +1,13 @@
 /// Reads a table whose header names its columns, in chunks: CSV with commas, semicolons or tabs.
 ///
-/// Lines that begin with `#` and empty ones are skipped, before the header too. Names are compared
-/// without case, blanks and punctuation: `Page views` is `pageviews`.
+/// Lines that begin with `#` and empty ones are skipped, before the header too. The header is the
+/// first of 50 lines that names all required columns and another one, since reports of CDNs begin with
+/// lines about themselves (`Granularity,HOURLY`); else the one that names most. Names are compared without
+/// case, blanks and punctuation: `Page views` is `pageviews`.
 package struct NamedTable: Sendable {
     /// A column that is read.
     package struct Column: Sendable {
-        /// What it holds, for messages.
+        /// Its content, for messages.
         package var name: String
         /// Names in headers, the preferred one first.
         package var names: [String]
@@ -38,9 +40,13 @@ package struct NamedTable: Sendable {
         }
     }
 
+    private static let maxLinesToHeader = 50
+
     private let columns: [Column]
     private let maxRows: Int
     private var lines = LogLines()
+    /// Lines that are read before it is known which one is the header.
+    private var held: [(number: Int, text: String)] = []
     private var number = 0
     private var separator = Character(",")
     /// The column of each position; nil before the header.
@@ -70,6 +76,7 @@ package struct NamedTable: Sendable {
         var lines = LogLines()
         swap(&lines, &self.lines)
         try lines.finish { line throws(PlannerError) in try read(line: line, take) }
+        try readHeld(take)
         guard rows == 0 else { return }
         throw PlannerError(
             field: "the table", given: "without a record",
@@ -89,25 +96,74 @@ package struct NamedTable: Sendable {
         var content = Substring(text)
         if number == 1, content.first == "\u{FEFF}" { content = content.dropFirst() }
         guard content.first != "#", content.contains(where: { !$0.isWhitespace }) else { return }
-        guard let positions else { return try readHeader(content) }
-        let cells = try cells(content)
+        guard positions == nil else { return try readRecord(content, line: number, take) }
+        held.append((number, String(content)))
+        if isCertain(namedColumns(content)) || held.count == Self.maxLinesToHeader {
+            try readHeld(take)
+        }
+    }
+
+    private mutating func readRecord(
+        _ text: Substring, line: Int, _ take: (Row) throws(PlannerError) -> Void
+    ) throws(PlannerError) {
+        let cells = try Self.cells(text, separator, line: line)
         guard cells.contains(where: { !$0.isEmpty }) else { return }
         guard rows < maxRows else {
             throw PlannerError(
-                field: "line \(number)", given: "record \(maxRows + 1)",
+                field: "line \(line)", given: "record \(maxRows + 1)",
                 allowed: "use at most \(maxRows) records")
         }
         rows += 1
         var found = [String?](repeating: nil, count: columns.count)
-        for (position, cell) in zip(positions, cells) {
+        for (position, cell) in zip(positions ?? [], cells) {
             if let position, !cell.isEmpty { found[position] = cell }
         }
-        try take(Row(line: number, cells: found))
+        try take(Row(line: line, cells: found))
     }
 
-    private mutating func readHeader(_ text: Substring) throws(PlannerError) {
-        separator = [Character("\t"), ";", ","].first { text.contains($0) } ?? ","
-        header = try cells(text)
+    // MARK: The header
+
+    /// Indexes of the columns that a line names, if it is the header.
+    private func namedColumns(_ text: Substring) -> Set<Int> {
+        let cells = try? Self.cells(text, Self.separator(of: text), line: 0)
+        let plain = Set((cells ?? []).map(Self.plain))
+        return Set(
+            columns.indices.filter { !plain.isDisjoint(with: columns[$0].names.map(Self.plain)) })
+    }
+
+    private func hasRequired(_ named: Set<Int>) -> Bool {
+        columns.indices.allSatisfy { !columns[$0].isRequired || named.contains($0) }
+    }
+
+    private func isCertain(_ named: Set<Int>) -> Bool {
+        hasRequired(named) && (named.count >= 2 || named.count == columns.count)
+    }
+
+    /// Reads the held lines: the one that names most columns is the header, those after it are records.
+    private mutating func readHeld(
+        _ take: (Row) throws(PlannerError) -> Void
+    ) throws(PlannerError) {
+        guard positions == nil, !held.isEmpty else { return }
+        let scores = held.map { line in
+            let named = namedColumns(line.text[...])
+            return named.count + (hasRequired(named) ? columns.count : 0)
+        }
+        let place = scores.firstIndex(of: scores.max() ?? 0) ?? 0
+        let lines = held
+        held = []
+        try readHeader(lines[place].text[...], line: lines[place].number)
+        for line in lines[(place + 1)...] {
+            try readRecord(line.text[...], line: line.number, take)
+        }
+    }
+
+    private static func separator(of text: Substring) -> Character {
+        [Character("\t"), ";", ","].first { text.contains($0) } ?? ","
+    }
+
+    private mutating func readHeader(_ text: Substring, line: Int) throws(PlannerError) {
+        separator = Self.separator(of: text)
+        header = try Self.cells(text, separator, line: line)
         let plain = header.map(Self.plain)
         var positions = [Int?](repeating: nil, count: plain.count)
         for (index, column) in columns.enumerated() {
@@ -143,7 +199,9 @@ package struct NamedTable: Sendable {
     }
 
     /// Splits a record; quoted cells may hold separators and doubled quotes, but no line breaks.
-    private func cells(_ text: Substring) throws(PlannerError) -> [String] {
+    private static func cells(
+        _ text: Substring, _ separator: Character, line: Int
+    ) throws(PlannerError) -> [String] {
         var cells: [String] = []
         var rest = text
         while true {
@@ -154,7 +212,7 @@ package struct NamedTable: Sendable {
                 while true {
                     guard let quote = rest.firstIndex(of: "\"") else {
                         throw PlannerError(
-                            field: "line \(number)", given: "a quote that is not closed",
+                            field: "line \(line)", given: "a quote that is not closed",
                             allowed: "close it on the same line")
                     }
                     cell += rest[..<quote]

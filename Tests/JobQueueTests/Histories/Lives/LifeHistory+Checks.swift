@@ -84,7 +84,7 @@ extension LifeHistory {
     // MARK: The end
 
     /// Lets everything end, names all assets once more, without rights, and removes them. True if all
-    /// were stored, and nothing is left but what nobody knows of.
+    /// were stored, and nothing is left but unrecorded files.
     mutating func end() async throws -> Bool {
         try await die()
         for catalog in Self.catalogs {

@@ -27,7 +27,7 @@ extension LifeHistory {
         try await fixture.skipDelays()
     }
 
-    /// Goes on with one of the jobs.
+    /// Continues one of the jobs.
     mutating func work() async throws {
         guard !held.isEmpty else { return try await lease() }
         let index = below(held.count)
@@ -106,7 +106,7 @@ extension LifeHistory {
         try await succeed(work)
     }
 
-    /// Divides a file into two parts, and goes on with the first.
+    /// Divides a file into two parts, and continues with the first.
     mutating func split(_ work: HeldWork) async throws {
         let verdict = try await fixture.queue.splits.split(
             SplitRequest(
@@ -226,7 +226,7 @@ extension LifeHistory {
 
     // MARK: Deletions
 
-    /// Deletes some of a page, and goes on, or dies with it.
+    /// Deletes some of a page, and continues, or dies with it.
     private mutating func purge(_ work: HeldWork) async throws {
         var work = work
         guard let page = try await delete(&work, isHalf: below(3) == 0) else { return }

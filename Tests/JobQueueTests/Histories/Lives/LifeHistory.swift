@@ -15,7 +15,7 @@ struct LifeHistory {
     var random: SeededRandom
     /// Keys of the files at the site.
     var disk: Set<String> = []
-    /// Stored by workers whose reports did not count; nobody knows of these.
+    /// Stored by workers whose reports did not count; they are not recorded.
     var orphans: Set<String> = []
     /// Gone without a deletion, until they are stored again.
     var damaged: Set<String> = []
@@ -305,7 +305,7 @@ struct LifeHistory {
         _ = try await audits.work.report(audit, report)
     }
 
-    /// A file is gone that nobody asked to delete: only here to be caught.
+    /// Loses a file without a request to delete it: only here to be caught.
     mutating func loseSilently() {
         if let key = disk.subtracting(orphans).sorted().first { disk.remove(key) }
     }

@@ -20,7 +20,7 @@ import Testing
     }
 
     private static let steps = 120
-    /// Maximum number of steps of the last history, which goes on until one has seen each change.
+    /// Maximum number of steps of the last history, which continues until each change has been seen.
     private static let mostSteps = 1_000
 
     @Test func filesAndCountsAgreeWithRecords() async throws {
@@ -69,7 +69,7 @@ import Testing
     }
 
     /// A file that stays although no record has it.
-    @Test func aFileThatNobodyKnowsIsCaught() async throws {
+    @Test func anUnrecordedFileIsCaught() async throws {
         try await QueueFixture.with("lives_left") { fixture in
             let findings = try await Self.findings(fixture) { try await $0.forgetSilently() }
             #expect(findings.contains { $0.hasPrefix("stored and not known") }, "\(findings)")

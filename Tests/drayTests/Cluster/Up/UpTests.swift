@@ -31,7 +31,7 @@ extension EndToEnd {
             #expect(origin.repeatedRequests == 0)
         }
 
-        /// Nobody submits it again, and no command follows it.
+        /// It is not submitted again, and no command follows it.
         @Test func aKilledClusterContinuesByItself() async throws {
             let origin = try await FileOrigin(files: 200, requestsPerSecond: 60)
             let home = try await EmbeddedHome(.current)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether a session still follows its catalog, and whether the user has detached it.
+/// Knows if a session still follows its catalog, and if the user has detached it.
 ///
 /// Safe from any thread.
 final class Detachment: Sendable {

@@ -2,7 +2,7 @@ package import CommandLine
 import Glibc
 import Text
 
-/// What Ctrl-C does to a catalog of a cluster that a command follows.
+/// Effect of Ctrl-C on a catalog of a cluster that a command follows.
 package enum OnInterrupt: String, CaseIterable, Sendable {
     /// Asks on the terminal.
     case ask

@@ -12,9 +12,19 @@ CREATE INDEX IF NOT EXISTS known_file_key ON known_file (hashtextextended(key, 0
 -- unprepared: storedByFiles
 -- What others of its site have stored as files: in each directory with files that are started for
 -- the first time the last four that have it, of each as many as are looked through soon enough.
+WITH started AS MATERIALIZED (
+    -- Each directory is decided once: without statistics the planner looks for its new files beside
+    -- each file that others have stored.
+    SELECT site_id, path, catalog_id FROM directory d
+    WHERE d.catalog_id = @catalog::bigint
+      AND EXISTS (
+          SELECT FROM asset WHERE directory_id = d.id AND generation = @generation::int
+              AND kind = 'file'
+            AND (state = 'new' OR state = 'ready' AND changed_at = now()))
+)
 INSERT INTO known_file (key, url, expected_digests, bytes, sha256, verified, validator, stored_at)
 SELECT t.key, t.url, t.expected_digests, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
-FROM directory d
+FROM started d
 CROSS JOIN LATERAL (
     SELECT id FROM directory e
     WHERE e.site_id = d.site_id AND e.path = d.path AND e.catalog_id <> d.catalog_id
@@ -26,11 +36,6 @@ CROSS JOIN LATERAL (
 JOIN segment t ON t.asset_id = b.id AND t.part = 0
 -- The origin is asked whether it is still that.
 JOIN result r ON r.segment_id = t.id AND r.done AND r.validator IS NOT NULL
-WHERE d.catalog_id = @catalog::bigint
-  AND EXISTS (
-      SELECT FROM asset WHERE directory_id = d.id AND generation = @generation::int
-          AND kind = 'file'
-        AND (state = 'new' OR state = 'ready' AND changed_at = now()))
 
 -- unprepared: noteFiles
 -- What others have stored as files is staged. Notes with the segments of files that are started for
@@ -95,7 +100,7 @@ WHERE a.id = @asset::bigint AND b.id <> a.id AND b.key = a.key AND b.url = a.url
 ORDER BY b.changed_at DESC LIMIT 4)
 
 -- name: haveResults
--- Whether anything was ever reported of its segments.
+-- True if anything was ever reported of its segments.
 SELECT EXISTS (
     SELECT FROM segment s JOIN result r ON r.segment_id = s.id WHERE s.asset_id = @asset::bigint
 ) AS have_results

@@ -95,7 +95,7 @@ WITH waiting AS MATERIALIZED (
     JOIN catalog c ON c.id = a.catalog_id
     CROSS JOIN LATERAL (
         SELECT (array_agg(b.id ORDER BY n.place) FILTER (
-                    WHERE b.state IN ('completed', 'refreshing'))) AS stored,
+                    WHERE b.state IN ({{assetStored}}))) AS stored,
                coalesce(bool_or(b.state IN ({{assetUnsettled}})
                                 AND b.state <> 'refreshing' AND NOT b.is_paused
                                 AND NOT (b.is_waiting AND b.not_before > now())

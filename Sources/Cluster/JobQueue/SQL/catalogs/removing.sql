@@ -27,7 +27,7 @@ ORDER BY s.asset_id, s.ordinal DESC
 WITH chosen AS MATERIALIZED (
     SELECT a.id, a.state, a.generation >= c.generation AS is_counted, a.segments, a.segments_done,
            a.segments_failed, a.bytes, a.adopted_bytes,
-           CASE WHEN a.state IN ('cancelled', 'interrupted')
+           CASE WHEN a.state IN ({{assetEndedEarly}})
                 THEN greatest(now(), a.changed_at + make_interval(secs => @grace_seconds::float8))
                 ELSE now() END AS due_at
     FROM asset a JOIN catalog c ON c.id = a.catalog_id

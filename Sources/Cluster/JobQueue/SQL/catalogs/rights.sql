@@ -149,7 +149,7 @@ WITH due AS MATERIALIZED (
         CROSS JOIN LATERAL (SELECT {{placeOfSite}} AS place FROM site g WHERE g.id = e.site_id) AS t
         CROSS JOIN LATERAL (SELECT {{placeOfSite}} AS place FROM site g WHERE g.id = c.site_id) AS h
         WHERE (b.state IN ({{assetHolding}}, {{assetPurging}})
-               OR b.state IN ('failed', 'cancelled', 'interrupted')
+               OR b.state IN ({{assetIncomplete}})
                   AND (b.segments_done > 0 OR b.failure_code = 'input.expired' AND b.segments > 0
                        OR EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = b.id)))
     ) AS n

@@ -154,7 +154,7 @@ UPDATE source SET lease_id = NULL WHERE catalog_id = @catalog::bigint
 -- cancelled or has expired. Another coordinator tries again in a minute, unless it is noted below.
 WITH due AS MATERIALIZED (
     SELECT id FROM catalog
-    WHERE refresh_at <= now() AND state IN ('completed', 'failed')
+    WHERE refresh_at <= now() AND state IN ({{catalogRefreshable}})
       AND opened_generation = generation AND (expires_at IS NULL OR expires_at > now())
     ORDER BY refresh_at LIMIT 20 FOR UPDATE SKIP LOCKED
 )

@@ -1,7 +1,7 @@
 -- A start of a catalog: every asset that is not done gets its jobs.
 
 -- name: hasNeighbours
--- Whether another catalog of its site has files in any of its directories.
+-- True if another catalog of its site has files in any of its directories.
 SELECT EXISTS (
     SELECT FROM directory d
     CROSS JOIN LATERAL (
@@ -14,6 +14,14 @@ SELECT EXISTS (
           SELECT FROM catalog c JOIN catalog n ON n.site_id = c.site_id AND n.id <> c.id
           WHERE c.id = @catalog::bigint)
 ) AS has_neighbours
+
+-- unprepared: isNew
+-- Nothing of the catalog was started before, or named otherwise: no statement of a start that ends
+-- earlier work has anything to do. The catalog is locked.
+SELECT coalesce(bool_and(state = 'new' AND generation = @generation::int AND NOT redefined
+                         AND NOT url_changed AND NOT sidecars_changed AND renewing_since IS NULL),
+                true) AS is_new
+FROM asset WHERE catalog_id = @catalog::bigint
 
 -- unprepared: lockWork
 -- Locks what the start takes away from workers, jobs before assets as reports do: the jobs of
@@ -409,7 +417,7 @@ WITH wanted AS MATERIALIZED (
 SELECT (SELECT count(*) FROM started) AS assets, (SELECT count(*) FROM jobs) AS jobs
 
 -- name: isolate
--- The catalog's lanes are locked. Of its jobs that nobody holds, those that workers died with go to
+-- The catalog's lanes are locked. Of its jobs that are not leased, those that workers died with go to
 -- where jobs are tried alone. Costs a look at an index where there are none.
 WITH losses AS MATERIALIZED (
     SELECT DISTINCT kind, target_id FROM job_loss WHERE catalog_id = @catalog::bigint

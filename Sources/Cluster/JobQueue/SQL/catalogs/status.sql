@@ -7,6 +7,15 @@
 -- too.
 WITH unwell AS MATERIALIZED (
     SELECT id FROM origin WHERE breaker IN ({{breakerOpen}})
+), under_way AS MATERIALIZED (
+    -- Of all catalogs, read once.
+    SELECT a.catalog_id,
+           least((e.value->>'receivedBytes')::bigint, {{lackingBytes}}) AS received,
+           least((e.value->>'expectedBytes')::bigint, {{lackingBytes}}) AS expected,
+           least((e.value->>'transfers')::bigint, {{lackingSegments}}) AS transfers
+    FROM worker w, jsonb_each(w.progress) AS e
+    {{assetOfTransfers}}
+    WHERE {{isReporting}} AND {{lackingSegments}} > 0
 )
 SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.priority,
        c.traceparent,
@@ -41,7 +50,8 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        p.received AS receiving_bytes,
        (SELECT json_build_object('recording', count(*) FILTER (WHERE w.ended_at IS NULL),
                    'titles', count(*), 'segments', sum(w.segments), 'gaps', sum(w.gaps),
-                   'behindSeconds', max({{behindLive}}))::text
+                   'behindSeconds', max({{behindLive}}),
+                   'unrecorded', sum(cardinality(w.unrecorded)))::text
         FROM recording w WHERE w.catalog_id = c.id HAVING count(*) > 0) AS recording,
        CASE WHEN n.segments_done + p.transfers > 0 THEN
            least(n.bytes + p.expected
@@ -70,12 +80,7 @@ CROSS JOIN LATERAL (
            coalesce(sum(t.expected), 0)::bigint AS expected,
            coalesce(sum(t.transfers), 0)::bigint AS transfers
     FROM (
-        SELECT least((e.value->>'receivedBytes')::bigint, {{lackingBytes}}) AS received,
-               least((e.value->>'expectedBytes')::bigint, {{lackingBytes}}) AS expected,
-               least((e.value->>'transfers')::bigint, {{lackingSegments}}) AS transfers
-        FROM worker w, jsonb_each(w.progress) AS e
-        JOIN asset a ON a.id = e.key::bigint
-        WHERE {{isReporting}} AND a.catalog_id = c.id AND {{lackingSegments}} > 0
+        SELECT received, expected, transfers FROM under_way WHERE catalog_id = c.id
         UNION ALL
         -- Of what was paused under way, until a worker has it again.
         SELECT least(a.paused_received_bytes, {{lackingBytes}}),

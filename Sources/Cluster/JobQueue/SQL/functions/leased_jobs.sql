@@ -31,7 +31,8 @@ RETURNS TABLE (place bigint, id bigint, asset bigint, attempt int, kind text, ro
                sha256 text, digests text, range_offset bigint, multipart uuid, total_bytes bigint,
                validator text, is_whole boolean, abandoned_multipart uuid, is_rewritten boolean,
                mirrors text, mirror_origin text, known_validator text, known_verified boolean,
-               stated text, asset_kind text, titles text, neighbour text, run bigint, recording text)
+               stated text, asset_kind text, titles text, neighbour text, run bigint, recording text,
+               object_offset bigint)
 LANGUAGE plpgsql STABLE {{plannedByIndex}} AS $$
 #variable_conflict use_column
 DECLARE
@@ -46,7 +47,7 @@ BEGIN
            CASE WHEN l.origin_id <> s.origin_id
                 THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
            s.known_validator, nullif(s.known_verified, false), NULL::text, NULL::text, NULL::text,
-           NULL::text, l.run_id, NULL::text
+           NULL::text, l.run_id, NULL::text, s.object_offset
     {{jobsOfLeases}}
     CROSS JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s
     WHERE {{isPlain}};
@@ -72,7 +73,8 @@ BEGIN
            f.neighbour, l.run_id,
            CASE WHEN j.kind = 'resolve' THEN
                (SELECT json_build_object('cursor', w.cursor::json, 'isOver', w.ended_at IS NOT NULL)
-                       ::text FROM recording w WHERE w.asset_id = j.asset_id) END
+                       ::text FROM recording w WHERE w.asset_id = j.asset_id) END,
+           s.object_offset
     {{jobsOfLeases}}
     LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
     LEFT JOIN LATERAL (

@@ -80,9 +80,20 @@ WITH held AS MATERIALIZED (
                                  OR a.refresh_by_origin AND t.due IS NOT NULL)
     RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
               t.done, t.bytes, t.adopted_bytes
-), events AS (
+), other_events AS (
     INSERT INTO event (kind, catalog_id, asset_id, code, message)
     SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM ended
+    WHERE state <> 'completed'
+), events AS (
+    -- One row for all that were completed; readers number these up to the row's number.
+    INSERT INTO event (id, kind, catalog_id, asset_ids) OVERRIDING SYSTEM VALUE
+    SELECT max(n.number), 'asset.completed', n.catalog_id, array_agg(n.id ORDER BY n.number)
+    FROM (
+        SELECT e.catalog_id, e.id, nextval('event_id_seq') AS number FROM (
+            SELECT catalog_id, id FROM ended WHERE state = 'completed' ORDER BY catalog_id, id
+        ) AS e
+    ) AS n
+    GROUP BY n.catalog_id
 ), tallied AS (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed, segments_done,
                        bytes, adopted_bytes)
@@ -180,6 +191,8 @@ DECLARE
 BEGIN
 {{settlingDone}}
     {{replacingResults}}
+), stored_again AS (
+    DELETE FROM unneeded_file f USING settled t WHERE {{isHeldFileOf}}
 {{countingDone}}
 END
 $$

@@ -58,8 +58,10 @@ CREATE TABLE site (
     evicting_until timestamptz,
     evicted_at timestamptz,
     evict_retry_at timestamptz,
-    -- Of a site with a quota: the bytes of what its workers had under way when they last reported.
+    -- Bytes that its workers had under way when they last reported; only for a site with a quota.
     under_way_bytes bigint NOT NULL DEFAULT 0,
+    -- Of a site with a quota: the bytes of files without a record that are held back, as of the last second.
+    held_bytes bigint NOT NULL DEFAULT 0,
     -- What a worker last found free on its file system, and when.
     available_bytes bigint,
     seen_at timestamptz,
@@ -74,8 +76,12 @@ CREATE TABLE site (
     fault_since timestamptz,
     -- When a worker tries again whether the site can be written; null while one does.
     fault_retry_at timestamptz,
-    -- How often it was paused in a row, from which the time between tries follows.
+    -- How often it was paused, or a worker asked to probe it, in a row: the time between tries follows from that.
     fault_tries int NOT NULL DEFAULT 0,
+    -- While workers try again: when one is asked to probe it next, because no job has tried; and which were asked since
+    -- each has had its turn.
+    fault_probe_at timestamptz,
+    fault_probed_by uuid[] NOT NULL DEFAULT '{}',
     -- When it could be written again.
     fault_ended_at timestamptz,
     -- How often it is audited; null for never.
@@ -153,7 +159,7 @@ CREATE TABLE origin_decision (
     reason text,
     concurrency int,
     bytes_per_second bigint,
-    -- Of the failure that led to it, how many there were in a row, after how many openings of the circuit breaker, and
+    -- The failure that led to it, how many there were in a row, after how many openings of the circuit breaker, and
     -- how long a cooldown lasts.
     code text,
     failures int,
@@ -180,13 +186,13 @@ CREATE TABLE catalog (
     max_fetches int CHECK (max_fetches > 0),
     fetch_seconds float8 CHECK (fetch_seconds > 0),
     max_sites int CHECK (max_sites > 0),
-    -- Of the submission that was last started, and of the one last opened.
+    -- Deadlines of the submission that was last started, and of the one last opened.
     deadline timestamptz,
     opened_deadline timestamptz,
     -- How often its files are checked at the origins, and when next; null for never.
     refresh_seconds float8 CHECK (refresh_seconds > 0),
     refresh_at timestamptz,
-    -- Of assets whose list states no time of their own: as `asset.refresh_seconds` and `refresh_by_origin`.
+    -- As `asset.refresh_seconds` and `refresh_by_origin`, for assets whose list states no time.
     asset_refresh_seconds float8 CHECK (asset_refresh_seconds > 0),
     asset_refresh_by_origin boolean NOT NULL DEFAULT false,
     -- What is wanted of its titles, as JSON; null for all of it.
@@ -263,7 +269,7 @@ CREATE TABLE source (
     -- The submission that a lease has opened last.
     opened_by uuid,
     opened_generation int,
-    -- Of the list that was last applied.
+    -- Facts about the list that was last applied.
     validator text,
     sha256 text,
     assets bigint,
@@ -321,77 +327,98 @@ CREATE INDEX directory_by_path ON directory (site_id, path, id);
 CREATE INDEX directory_by_path_unwritten ON directory (site_id, path) WHERE checksum_state IN ('due', 'read');
 
 CREATE TABLE asset (
+    -- In the order of what PostgreSQL does with a row: it is read up to the last column that a statement names, columns are
+    -- found at once only behind those that have a fixed length and are never null, and what an update changes is logged
+    -- from the first to the last changed byte.
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     catalog_id bigint NOT NULL,
     directory_id bigint NOT NULL,
     origin_id bigint NOT NULL,
-    generation int NOT NULL,
-    name text NOT NULL,
-    url text NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('file', 'hls', 'dash')),
-    key text NOT NULL,
-    -- Its own, before its catalog's.
-    priority smallint CHECK (priority BETWEEN 0 AND 9),
-    -- Its fetches wait, in the same lanes as paused ones, until a neighbour has stored it or will not.
-    awaits_neighbour boolean NOT NULL DEFAULT false,
-    -- The asset of another site from which its files are fetched; null for none.
-    neighbour_id bigint,
-    -- Its jobs wait, in lanes of their own, until it is resumed or has ended.
-    is_paused boolean NOT NULL DEFAULT false,
     -- What workers had under way of it when it was paused last.
     paused_received_bytes bigint NOT NULL DEFAULT 0,
     paused_expected_bytes bigint NOT NULL DEFAULT 0,
     paused_transfers bigint NOT NULL DEFAULT 0,
-    expected_bytes bigint CHECK (expected_bytes >= 0),
-    expected_sha256 text,
-    -- Others that a list names: crc32c=…,md5=… in hex digits.
-    expected_digests text,
-    -- Files that belong to it: a poster, subtitles. Those that are not required may fail without it.
-    -- [{"url", "key", "origin", "role", "required", "bytes", "sha256", "digests"}, …]
-    sidecars jsonb,
-    -- Since its last start: named with other sidecars, which leaves its own segments as they are.
-    sidecars_changed boolean NOT NULL DEFAULT false,
+    -- When it was last submitted, or refreshed.
+    wanted_at timestamptz NOT NULL DEFAULT now(),
+    generation int NOT NULL,
+    -- The submission whose list named it last; a removal counts it to a later one.
+    listed_generation int NOT NULL,
+    verifies int NOT NULL DEFAULT 0,
+    verifies_done int NOT NULL DEFAULT 0,
+    verifies_failed int NOT NULL DEFAULT 0,
+    -- While its manifest is read again (`renewing_since`): how many segments were stored when that was last queued, and how
+    -- often in a row it was without another one stored since.
+    renewed_done int NOT NULL DEFAULT 0,
+    renewals smallint NOT NULL DEFAULT 0,
     -- Named again with another URL, kind, key or digest; what was known of it is dropped at the start.
     redefined boolean NOT NULL DEFAULT false,
     -- Submitted again with another signature; what is not stored gets it with the next start.
     url_changed boolean NOT NULL DEFAULT false,
+    -- Since its last start: named with other sidecars, which leaves its own segments as they are.
+    sidecars_changed boolean NOT NULL DEFAULT false,
     -- Nothing is fetched of it, because its key holds another object.
     key_taken boolean NOT NULL DEFAULT false,
+    -- Its fetches wait, in the same lanes as paused ones, until a neighbour has stored it or will not.
+    awaits_neighbour boolean NOT NULL DEFAULT false,
+    -- Its jobs wait, in lanes of their own, until it is resumed or has ended.
+    is_paused boolean NOT NULL DEFAULT false,
+    -- Its jobs wait, in lanes of their own, for `not_before`.
+    is_waiting boolean NOT NULL DEFAULT false,
+    -- Its fetch is in `title_fetch`.
+    is_fetch_counted boolean NOT NULL DEFAULT false,
+    -- It is not evicted.
+    is_pinned boolean NOT NULL DEFAULT false,
+    -- Its origin says when it is checked: `refresh_seconds` is only for responses that state no time.
+    refresh_by_origin boolean NOT NULL DEFAULT false,
+    -- For indexes, which must not name what each fetch changes: every index of the table would be written with each
+    -- state. True while its files are being deleted; and where nothing of it is stored any more, or its time had
+    -- passed before anything was.
+    is_purging boolean NOT NULL DEFAULT false,
+    is_cleared boolean NOT NULL DEFAULT false,
+    -- Its segments are all known: from the start for a file, by its manifest for the others.
+    resolved boolean NOT NULL DEFAULT false,
+    bytes bigint NOT NULL DEFAULT 0,
+    adopted_bytes bigint NOT NULL DEFAULT 0,
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    segments int NOT NULL DEFAULT 0,
+    segments_done int NOT NULL DEFAULT 0,
+    segments_failed int NOT NULL DEFAULT 0,
+    retries int NOT NULL DEFAULT 0,
+    completed_at timestamptz,
     state text NOT NULL DEFAULT 'new'
         CHECK (state IN ('new', 'resolving', 'ready', 'inProgress', 'verifying', 'completed',
                          'refreshing', 'publishing', 'interrupted', 'failed', 'cancelled',
                          'removing', 'removed', 'expiring', 'expired')),
-    -- Its segments are all known: from the start for a file, by its manifest for the others.
-    resolved boolean NOT NULL DEFAULT false,
-    segments int NOT NULL DEFAULT 0,
-    segments_done int NOT NULL DEFAULT 0,
-    segments_failed int NOT NULL DEFAULT 0,
-    verifies int NOT NULL DEFAULT 0,
-    verifies_done int NOT NULL DEFAULT 0,
-    verifies_failed int NOT NULL DEFAULT 0,
-    bytes bigint NOT NULL DEFAULT 0,
-    adopted_bytes bigint NOT NULL DEFAULT 0,
-    retries int NOT NULL DEFAULT 0,
+    kind text NOT NULL CHECK (kind IN ('file', 'hls', 'dash')),
+    name text NOT NULL,
+    url text NOT NULL,
+    key text NOT NULL,
+    expected_bytes bigint CHECK (expected_bytes >= 0),
+    expected_sha256 text,
+    -- Others that a list names: crc32c=…,md5=… in hex digits.
+    expected_digests text,
+    -- Its own, before its catalog's.
+    priority smallint CHECK (priority BETWEEN 0 AND 9),
+    -- The asset of another site from which its files are fetched; null for none.
+    neighbour_id bigint,
+    -- Files that belong to it: a poster, subtitles. Those that are not required may fail without it.
+    -- [{"url", "key", "origin", "role", "required", "bytes", "sha256", "digests"}, …]
+    sidecars jsonb,
     failure_code text,
     failure_message text,
     -- Rules that its manifests break, as JSON; null for none.
     warnings text,
     -- The outcome of its last refresh; null before one.
     refreshed text CHECK (refreshed IN ('unchanged', 'changed', 'failed')),
-    -- Since when its manifest is read again for fresh URLs in place of expired ones, how often in a row that was
-    -- without a segment stored since, and how many were stored when it was last queued.
+    -- Since when its manifest is read again for fresh URLs in place of expired ones.
     renewing_since timestamptz,
-    renewals smallint NOT NULL DEFAULT 0,
-    renewed_done int NOT NULL DEFAULT 0,
-    -- Nothing of it is leased before; its jobs wait, in lanes of their own, while `is_waiting`.
+    -- Nothing of it is leased before.
     not_before timestamptz,
-    is_waiting boolean NOT NULL DEFAULT false,
     -- Its files are deleted then; the earlier one of its own and its catalog's.
     expires_at timestamptz,
-    -- For so long it is kept once it is complete, the shortest time of its own, its catalog's and its site's; and until
-    -- when, once it is.
+    -- For so long it is kept once it is complete (`completed_at`), the shortest time of its own, its catalog's and its
+    -- site's; and until when, once it is.
     keep_seconds float8 CHECK (keep_seconds > 0),
-    completed_at timestamptz,
     kept_until timestamptz,
     -- The licence that counts its fetches and its sites, or its URL without the query; null where nothing limits them.
     title text,
@@ -400,30 +427,14 @@ CREATE TABLE asset (
     max_fetches int[],
     fetch_seconds float8[],
     max_sites int CHECK (max_sites > 0),
-    -- Its fetch is in `title_fetch`.
-    is_fetch_counted boolean NOT NULL DEFAULT false,
-    -- When it was last submitted, or refreshed.
-    wanted_at timestamptz NOT NULL DEFAULT now(),
-    -- The submission whose list named it last; a removal counts it to a later one.
-    listed_generation int NOT NULL,
     -- So long after it was submitted or refreshed its files are checked at their origins; when next; and when its list says
     -- that it was changed last.
     refresh_seconds float8 CHECK (refresh_seconds > 0),
     refresh_at timestamptz,
-    -- Its origin says when: the time above is only for responses that state none.
-    refresh_by_origin boolean NOT NULL DEFAULT false,
     modified_at timestamptz,
-    -- It is not evicted.
-    is_pinned boolean NOT NULL DEFAULT false,
-    -- Of one that is removed or has expired: what workers have deleted.
+    -- What workers have deleted of an asset that is removed or has expired.
     freed_files int,
     freed_bytes bigint,
-    changed_at timestamptz NOT NULL DEFAULT now(),
-    -- For indexes, which must not name what each fetch changes: every index of the table would be written with each
-    -- state. True while its files are being deleted; and where nothing of it is stored any more, or its time had
-    -- passed before anything was.
-    is_purging boolean NOT NULL DEFAULT false,
-    is_cleared boolean NOT NULL DEFAULT false,
     UNIQUE (catalog_id, name),
     CHECK (segments_done + segments_failed <= segments),
     CHECK (verifies_done + verifies_failed <= verifies),
@@ -527,8 +538,10 @@ CREATE TABLE recording (
     -- Segments that were listed, and those that are missing among them.
     segments bigint NOT NULL DEFAULT 0,
     gaps bigint NOT NULL DEFAULT 0,
-    -- Gaps that were listed: with a name that another segment has, or not to be had.
+    -- Gaps that were listed: segments that cannot be fetched, or whose name another one has.
     lost bigint NOT NULL DEFAULT 0,
+    -- Names of renditions or representations that have joined the title, and are not recorded.
+    unrecorded text[] NOT NULL DEFAULT '{}',
     -- Bytes of its largest playlist, without what the lost segments of an MPD add.
     bytes bigint NOT NULL DEFAULT 0,
     -- Seconds that were listed, and not read, at the last reload.
@@ -571,7 +584,7 @@ CREATE INDEX recorded_segment_by_ordinal ON recorded_segment (asset_id, ordinal)
 CREATE TABLE segment (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     asset_id bigint NOT NULL,
-    -- Of a part: the segment of the whole file.
+    -- The segment of the whole file, for a part.
     parent_id bigint,
     origin_id bigint NOT NULL,
     ordinal int NOT NULL CHECK (ordinal >= 0),
@@ -590,6 +603,9 @@ CREATE TABLE segment (
     key text NOT NULL,
     range_offset bigint,
     range_length bigint,
+    -- Of a byte range that is stored as a file of its own: where it begins in the object at the URL. Its length is
+    -- expected_bytes.
+    object_offset bigint CHECK (object_offset >= 0),
     expected_bytes bigint,
     expected_sha256 text,
     expected_digests text,
@@ -605,7 +621,8 @@ CREATE TABLE segment (
     known_verified boolean,
     UNIQUE (asset_id, ordinal, part),
     CHECK ((parent_id IS NULL) = (part = 0)),
-    CHECK ((part = 0) = (range_offset IS NULL))
+    CHECK ((part = 0) = (range_offset IS NULL)),
+    CHECK (object_offset IS NULL OR part = 0 AND expected_bytes IS NOT NULL)
 );
 CREATE INDEX segment_by_parent ON segment (parent_id) WHERE parent_id IS NOT NULL;
 -- Who else needs a file: of an asset that is a file, its own key says it.
@@ -670,7 +687,7 @@ CREATE TRIGGER multipart_file_gone AFTER DELETE ON multipart_file REFERENCING OL
 CREATE TABLE rewritten_manifest (
     segment_id bigint PRIMARY KEY,
     content text NOT NULL,
-    -- Of what the origin served; null where that is not known.
+    -- Digest of what the origin served; null if unknown.
     served_sha256 text
 );
 
@@ -681,7 +698,7 @@ CREATE TABLE previous_file (
     key text NOT NULL,
     url text NOT NULL,
     expected_digests text,
-    -- Of a manifest of the title; null for all else.
+    -- Digest of a manifest of the title; null for all else.
     manifest_sha256 text,
     -- Null for a manifest that was never stored.
     bytes bigint,
@@ -735,6 +752,7 @@ CREATE TABLE unneeded_file (
 );
 CREATE INDEX unneeded_file_by_catalog ON unneeded_file (catalog_id, id) WHERE due_at < 'infinity';
 CREATE INDEX unneeded_file_by_asset_held ON unneeded_file (asset_id) WHERE due_at = 'infinity';
+CREATE INDEX unneeded_file_by_site_held ON unneeded_file (site_id) INCLUDE (asset_id, bytes) WHERE due_at = 'infinity';
 CREATE INDEX unneeded_file_by_asset ON unneeded_file (asset_id);
 CREATE INDEX unneeded_file_by_site_deleting ON unneeded_file (site_id) WHERE job_id IS NOT NULL;
 
@@ -771,7 +789,7 @@ CREATE TABLE refresh_publication (
     asset_id bigint PRIMARY KEY,
     job_id bigint NOT NULL,
     lease_id uuid NOT NULL,
-    -- Of a title that lists other files than before, how many.
+    -- Number of files of a title that lists other files than before.
     segments int CHECK (segments > 0)
 );
 
@@ -780,7 +798,7 @@ CREATE TABLE refresh_publication (
 CREATE TABLE worker (
     id uuid PRIMARY KEY,
     name text NOT NULL,
-    -- Of its binary; null if it does not say.
+    -- Version of its binary; null if unknown.
     version text,
     -- The queues that it takes jobs of; null for all of them.
     queues text[],
@@ -859,7 +877,7 @@ CREATE TABLE quota (
     kind text NOT NULL CHECK (kind IN ('origin', 'site')),
     resource_id bigint NOT NULL,
     worker_id uuid NOT NULL,
-    -- Of the last grant, and of the first one with the same amounts.
+    -- Numbers of the last grant, and of the first one with the same amounts.
     number bigint NOT NULL,
     since bigint NOT NULL,
     -- What the worker may use; null for what has no limit.
@@ -900,7 +918,7 @@ CREATE TABLE lane (
     -- The order in which a catalog's lanes are served: -1 what deletes files, which no schedule holds back, 0 what
     -- ends a file or a directory, 1 what was tried before, 2 manifests, 3 segments, 4 what is tried alone.
     rank smallint NOT NULL CHECK (rank BETWEEN -1 AND 4),
-    -- Of assets with a priority of their own; -1: the catalog's; -2: of assets that are paused or wait, and never ready.
+    -- Priority of assets with one of their own; -1: the catalog's; -2: of assets that are paused or wait, and never ready.
     own_priority smallint NOT NULL CHECK (own_priority BETWEEN -2 AND 9),
     -- Since when it may have jobs to claim; null when it has none.
     ready_since timestamptz,
@@ -916,7 +934,7 @@ CREATE TABLE job (
     -- 0 for checksums and purge.
     asset_id bigint NOT NULL,
     segment_id bigint,
-    -- Of a part, and of a verification: the segment of the whole file.
+    -- The segment of the whole file, for a part and for a verification.
     whole_id bigint,
     directory_id bigint,
     kind text NOT NULL
@@ -963,7 +981,7 @@ CREATE TABLE delayed_job (
     failure_message text,
     -- Why it is tried again, where it waits for nothing but time.
     retry_code text,
-    -- Of a job that waits for a fresh URL: what the origin answered to the last one. It is never due.
+    -- The origin's answer to the last URL of a job that waits for a fresh one. Such a job is never due.
     refused_code text,
     refused_message text
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
@@ -994,8 +1012,8 @@ CREATE TABLE paused_job (
 CREATE TABLE job_loss (
     kind text NOT NULL
         CHECK (kind IN ('resolve', 'fetch', 'verify', 'checksums', 'refresh', 'publish', 'purge')),
-    -- Of fetch and verify the segment, of checksums the directory, of purge the catalog, of others the asset: a job's
-    -- number changes.
+    -- The segment for fetch and verify, the directory for checksums, the catalog for purge, the asset for others: a
+    -- job's number changes.
     target_id bigint NOT NULL,
     worker_id uuid NOT NULL,
     worker_name text,
@@ -1049,7 +1067,7 @@ CREATE TABLE site_audit (
     is_deep boolean NOT NULL,
     repairs boolean NOT NULL,
     is_scheduled boolean NOT NULL DEFAULT false,
-    -- Of what lost workers have left, and of nothing else: made by housekeeping.
+    -- Compares only what lost workers have left: made by housekeeping.
     is_of_leftovers boolean NOT NULL DEFAULT false,
     -- Limits of what it reads; null for none.
     read_bytes_per_second bigint CHECK (read_bytes_per_second > 0),
@@ -1142,7 +1160,7 @@ CREATE INDEX lost_lease_by_site_unswept ON lost_lease (site_id) WHERE NOT is_swe
 CREATE TABLE asset_failure (
     asset_id bigint NOT NULL,
     code text NOT NULL,
-    -- Of the lane in which the asset met it first.
+    -- Origin of the lane in which the asset met it first.
     origin_id bigint NOT NULL,
     -- The most that was done: 0 nothing, 1 tried again, 2 served by a mirror, 3 the manifest read again for fresh URLs,
     -- 4 an optional file left out.
@@ -1157,7 +1175,7 @@ CREATE TABLE asset_failure (
 CREATE TABLE outcome (
     recorded_at timestamptz NOT NULL DEFAULT now(),
     catalog_id bigint NOT NULL,
-    -- Of the lane; 0 for what asks no origin, and for assets.
+    -- Origin of the lane; 0 for jobs that need no origin, and for assets.
     origin_id bigint NOT NULL DEFAULT 0,
     -- What failed or is tried again; empty for what is done, and for assets.
     code text NOT NULL DEFAULT '',
@@ -1231,6 +1249,11 @@ CREATE TABLE load_test (
     parts int NOT NULL DEFAULT 0 CHECK (parts >= 0),
     -- Number of blocks of a replay's URLs; 0 of other tests.
     url_blocks int NOT NULL DEFAULT 0 CHECK (url_blocks >= 0),
+    -- The loads that it can be given while it runs: their unit, the largest, and until when since its start;
+    -- null if its load cannot change.
+    load_unit text CHECK (load_unit IN ('arrivalsPerSecond', 'users')),
+    load_most float8 CHECK (load_most >= 0),
+    load_seconds float8 CHECK (load_seconds > 0),
     state text NOT NULL DEFAULT 'waiting'
         CHECK (state IN ('waiting', 'running', 'stopping', 'ended')),
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -1245,7 +1268,8 @@ CREATE TABLE load_test (
     -- Why it did not start, or stopped by itself.
     failure_code text,
     failure_message text,
-    CHECK ((failure_code IS NULL) = (failure_message IS NULL))
+    CHECK ((failure_code IS NULL) = (failure_message IS NULL)),
+    CHECK (num_nulls(load_unit, load_most, load_seconds) IN (0, 3))
 );
 -- One at a time of a queue, and one of the whole cluster.
 CREATE UNIQUE INDEX load_test_by_queue_open ON load_test (coalesce(queue_id, 0)) WHERE state <> 'ended';
@@ -1262,7 +1286,7 @@ CREATE TABLE load_shard (
     heard_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The first second that was not reported.
     next_second int NOT NULL DEFAULT 0,
-    -- Of its worker's loops; 0 before it is ready.
+    -- Cores of its worker's loops; 0 before it is ready.
     cores int NOT NULL DEFAULT 0,
     failure_code text,
     failure_message text,
@@ -1271,6 +1295,17 @@ CREATE TABLE load_shard (
     CHECK ((failure_code IS NULL) = (failure_message IS NULL))
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX load_shard_by_number ON load_shard (test_id, number) WHERE number IS NOT NULL;
+
+-- Changes of the load of a running test. Workers and followers name the last revision that they have.
+CREATE TABLE load_change (
+    test_id uuid NOT NULL REFERENCES load_test ON DELETE CASCADE,
+    revision int NOT NULL CHECK (revision > 0),
+    -- Seconds since the test's start from which it holds.
+    at_seconds float8 NOT NULL CHECK (at_seconds >= 0),
+    -- Arrivals per second, or users, of all shards together.
+    level float8 NOT NULL CHECK (level >= 0),
+    PRIMARY KEY (test_id, revision)
+);
 
 -- Their data, as clients wrote it: it may have secrets, and is deleted when the test ends. Shard s of n has
 -- the parts whose number modulo n is s.
@@ -1333,7 +1368,7 @@ CREATE TABLE audit_record (
     action text NOT NULL,
     -- Without secrets.
     object text NOT NULL,
-    -- Of the answer; null until the change has ended.
+    -- Status and code of the answer; null until the change has ended.
     status int,
     code text
 );
@@ -1354,9 +1389,12 @@ CREATE TABLE event (
     kind text NOT NULL,
     catalog_id bigint,
     asset_id bigint,
+    -- Assets that one statement completed, in place of as many rows: the last one has the number of this row, the one
+    -- before it the number before, and so on.
+    asset_ids bigint[],
     site_id bigint,
     worker_id uuid,
-    -- Of a worker or an origin, whose row may be gone; others are looked up.
+    -- Name of a worker or an origin, whose row may be gone; other names are looked up.
     name text,
     code text,
     message text,
@@ -1456,7 +1494,7 @@ CREATE TABLE webhook (
     url text NOT NULL,
     -- The key of its signatures: read by the statement that leases deliveries, and by no other.
     secret text NOT NULL,
-    -- Of one catalog; null for all events.
+    -- Only events of this catalog; null for all.
     catalog_id bigint,
     -- Empty for all.
     kinds text[] NOT NULL DEFAULT '{}',
@@ -1490,7 +1528,7 @@ CREATE TABLE webhook_delivery (
     waiting_since timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Until when one coordinator alone sends it.
     leased_until timestamptz NOT NULL DEFAULT '-infinity',
-    -- Of its last attempt: the status of the answer, or why there was none.
+    -- Status of the answer to its last attempt, or the reason for none.
     status int,
     code text,
     message text,

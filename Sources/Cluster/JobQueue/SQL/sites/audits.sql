@@ -250,7 +250,7 @@ FROM unnest(@leases::uuid[]) WITH ORDINALITY AS u(id, place) ORDER BY u.place
 -- In their order, whether jobs may resume the bodies of assets, also after a retry or another
 -- start.
 SELECT EXISTS (SELECT FROM asset a WHERE a.id = u.id
-               AND a.state NOT IN ('completed', 'cancelled', {{assetGone}}))
+               AND a.state NOT IN ({{assetUnresumable}}))
            AS is_resumable
 FROM unnest(@assets::bigint[]) WITH ORDINALITY AS u(id, place) ORDER BY u.place
 

@@ -14,15 +14,15 @@ catalogs AS MATERIALIZED (
 
 -- fragment: evictable
 -- Assets a that may make room.
-a.state IN ({{assetRemovable}}) AND a.bytes > 0 AND NOT a.is_pinned
+a.state IN ({{assetRemovable}}) AND NOT a.is_pinned
 
 -- fragment: decay
 -- What is left of a request of popularity p.
 0.5 ^ least(greatest(extract(epoch FROM now() - p.noted_at)::float8, 0) / @half_life::float8, 500)
 
 -- fragment: served
--- Bytes that were served of asset a for each one that it has stored.
-coalesce(p.bytes * {{decay}}, 0) / greatest(a.bytes, 1)
+-- Bytes that were served of asset a for each one that it has stored, of which m has the sum.
+coalesce(p.bytes * {{decay}}, 0) / greatest(m.bytes, 1)
 
 -- name: site
 SELECT t.id, t.evict, starts_with(t.storage_url, 'cache:') AS is_cache
@@ -49,11 +49,7 @@ SELECT t.id, t.evict, t.is_evicting,
                WHERE c.site_id = t.id AND f.due_at < 'infinity'
                  AND (f.job_id IS NOT NULL OR f.due_at <= now())) AS is_freeing
 FROM site t
-CROSS JOIN LATERAL (
-    SELECT coalesce(sum(c.bytes + coalesce(
-               (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)::bigint AS used
-    FROM catalog c WHERE c.site_id = t.id
-) AS n
+CROSS JOIN LATERAL (SELECT {{recordedBytes}} + t.held_bytes AS used) AS n
 CROSS JOIN LATERAL (
     SELECT count(*) AS files, coalesce(max(s.expected_bytes), 0)::bigint AS bytes
     FROM catalog c JOIN delayed_job d ON d.catalog_id = c.id AND d.failure_code IS NOT NULL
@@ -72,20 +68,34 @@ ORDER BY t.id
 
 -- unprepared: candidates
 -- The assets that are removed first, up to @limit: until they have @bytes. Without @of_disk bytes
--- count that the quota counts, those of assets that a catalog's last list names.
-WITH {{idleCatalogs}}
+-- count that the quota counts: those of assets that a catalog's last list names, and of files that are
+-- held back, which an asset has whose checks have failed.
+WITH {{idleCatalogs}}, held AS MATERIALIZED (
+    SELECT asset_id, sum(bytes)::bigint AS bytes FROM unneeded_file
+    WHERE site_id = @site::bigint AND due_at = 'infinity' GROUP BY asset_id
+)
 SELECT * FROM (
     SELECT *, sum(freed_bytes) OVER (ORDER BY place) - freed_bytes AS bytes_before
     FROM (
         SELECT r.*, row_number() OVER (ORDER BY r.served, r.wanted_at, r.id) AS place
         FROM (
-            SELECT a.id, a.catalog_id, c.name AS catalog, a.name, a.bytes AS freed_bytes,
+            SELECT a.id, a.catalog_id, c.name AS catalog, a.name, m.bytes AS freed_bytes,
                    a.wanted_at, p.requests * {{decay}} AS requests,
                    p.bytes * {{decay}} AS served_bytes,
                    CASE WHEN @by_popularity::bool THEN {{served}} ELSE 0 END AS served
             FROM asset a JOIN catalogs c ON c.id = a.catalog_id
             LEFT JOIN popularity p ON p.asset_id = a.id
-            WHERE {{evictable}} AND (@of_disk::bool OR a.generation >= c.generation)
+            LEFT JOIN held h ON h.asset_id = a.id
+            CROSS JOIN LATERAL (
+                -- One that was not complete when it left its list counts from 0 again.
+                SELECT CASE WHEN @of_disk::bool AND a.bytes = 0 AND a.state = 'interrupted' THEN
+                           coalesce((SELECT sum(k.bytes) FROM segment s
+                                     JOIN result k ON k.segment_id = s.id AND k.done
+                                     WHERE s.asset_id = a.id AND s.part = 0), 0)::bigint
+                       WHEN @of_disk::bool OR a.generation >= c.generation THEN a.bytes
+                       ELSE 0 END + coalesce(h.bytes, 0) AS bytes
+            ) AS m
+            WHERE {{evictable}} AND m.bytes > 0
             ORDER BY 9, a.wanted_at, a.id LIMIT @limit::int
         ) AS r
     ) AS r
@@ -192,6 +202,7 @@ SELECT a.id, a.catalog_id, c.name AS catalog, a.name, a.bytes, a.is_pinned,
        coalesce(p.requests * {{decay}}, 0) AS requests,
        coalesce(p.bytes * {{decay}}, 0) AS served_bytes
 FROM asset a JOIN catalog c ON c.id = a.catalog_id LEFT JOIN popularity p ON p.asset_id = a.id
+CROSS JOIN LATERAL (SELECT a.bytes) AS m
 WHERE c.site_id = @site::bigint AND a.state NOT IN ({{assetGone}}, 'new') AND a.bytes > 0
 ORDER BY CASE WHEN @is_ascending::bool THEN {{served}} ELSE -({{served}}) END,
          CASE WHEN @is_ascending::bool THEN a.wanted_at END, a.wanted_at DESC, a.id

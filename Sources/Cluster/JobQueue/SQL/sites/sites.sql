@@ -11,9 +11,7 @@ SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
        t.fault_code, t.fault_message,
        CASE WHEN t.fault_code IS NOT NULL
             THEN extract(epoch FROM t.fault_since)::float8 END AS fault_since,
-       (SELECT coalesce(sum(c.bytes + coalesce(
-                   (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
-        FROM catalog c WHERE c.site_id = t.id)::bigint AS used_bytes,
+       {{recordedBytes}} + {{heldBytes}} AS used_bytes,
        extract(epoch FROM clock_timestamp())::float8 AS now
 FROM site t JOIN queue q ON q.site_id = t.id
 WHERE @site::text IS NULL OR q.name = @site OR t.storage_url = @site
@@ -83,12 +81,10 @@ SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
            SELECT coalesce(sum((e.value->>'expectedBytes')::bigint
                                - coalesce((e.value->>'partBytes')::bigint, 0)), 0)
            FROM worker w, jsonb_each(w.progress) AS e
-           JOIN asset a ON a.id = e.key::bigint
+           {{assetOfTransfers}}
            JOIN catalog c ON c.id = a.catalog_id
-           WHERE w.id = @worker::uuid AND c.site_id = t.id), 0) - (
-           SELECT coalesce(sum(c.bytes + coalesce(
-                      (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
-           FROM catalog c WHERE c.site_id = t.id) - (
+           WHERE w.id = @worker::uuid AND c.site_id = t.id), 0)
+           - {{recordedBytes}} - t.held_bytes - (
            SELECT coalesce(sum(mf.total_bytes - mf.bytes_done), 0)
            FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id
            JOIN asset a ON a.id = s.asset_id JOIN catalog c ON c.id = a.catalog_id
@@ -99,53 +95,85 @@ SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
 FROM site t WHERE t.id = @site::bigint
 
 -- name: retry
--- Lets workers try again to write the sites whose time has come. One row a site.
+-- Lets workers try again to write the sites whose time has come: those that get its jobs, or after 5
+-- seconds one that is asked to. One row a site.
 WITH locked AS MATERIALIZED (
     SELECT id FROM site WHERE fault_code IS NOT NULL AND fault_retry_at <= clock_timestamp()
     ORDER BY id FOR NO KEY UPDATE
 )
-UPDATE site t SET fault_retry_at = NULL FROM locked l WHERE t.id = l.id
+UPDATE site t SET fault_retry_at = NULL, fault_probe_at = clock_timestamp() + interval '5 seconds'
+FROM locked l WHERE t.id = l.id
 RETURNING t.id
+
+-- name: unprobed
+-- Sites that workers try again to write, and that no job of theirs has tried by now: a worker is to
+-- probe each. Of each the workers that are not asked, because others have their turn.
+SELECT t.id, q.name AS queue, t.storage_url,
+       CASE WHEN {{isOthersTurn}} THEN t.fault_probed_by ELSE '{}' END AS asked
+FROM site t JOIN queue q ON q.site_id = t.id
+WHERE {{isUnprobed}}
+ORDER BY t.fault_probe_at, t.id LIMIT 1000
+
+-- name: probe
+-- Asks a worker to probe a site: one row, unless another was asked, or the fault has ended. The next
+-- one is asked after the time between tries, as if this one had failed.
+UPDATE site t SET
+    fault_probe_at = clock_timestamp() + make_interval(secs => least(5 * 2 ^ t.fault_tries, 60)),
+    fault_tries = least(t.fault_tries + 1, 10),
+    fault_probed_by = CASE
+        WHEN @worker::uuid = ANY(t.fault_probed_by) OR cardinality(t.fault_probed_by) >= 1000
+        THEN ARRAY[@worker::uuid] ELSE t.fault_probed_by || @worker::uuid END
+FROM queue q
+WHERE t.id = @site::bigint AND q.site_id = t.id AND {{isUnprobed}}
+  AND NOT ({{isOthersTurn}} AND @worker::uuid = ANY(t.fault_probed_by))
+RETURNING t.storage_url, t.volume_id
+
+-- fragment: isUnprobed
+-- No job has tried site t of queue q since its time came.
+t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL AND t.fault_probe_at <= clock_timestamp()
+AND q.state <> 'paused'
+
+-- fragment: isOthersTurn
+-- Workers that were asked to probe site t leave it to others for 10 seconds.
+t.fault_probe_at > clock_timestamp() - interval '10 seconds'
 
 -- name: noteUnderWay
 -- Notes what is under way at sites that have a quota, by what workers that are alive have reported:
--- without the parts of files, which count with all of them.
+-- without the parts of files, which count with all of them. And what is held back there.
 WITH under_way AS MATERIALIZED (
     SELECT c.site_id, least(sum((e.value->>'expectedBytes')::bigint
                                 - coalesce((e.value->>'partBytes')::bigint, 0)),
                                     9e18)::bigint AS bytes
     FROM worker w, jsonb_each(w.progress) AS e
-    JOIN asset a ON a.id = e.key::bigint
+    {{assetOfTransfers}}
     JOIN catalog c ON c.id = a.catalog_id
     WHERE {{isReporting}}
       AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
     GROUP BY c.site_id
 ), locked AS MATERIALIZED (
-    SELECT t.id, coalesce(u.bytes, 0) AS bytes
+    SELECT t.id, coalesce(u.bytes, 0) AS bytes, h.bytes AS held_bytes
     FROM site t LEFT JOIN under_way u ON u.site_id = t.id
-    WHERE t.quota_bytes IS NOT NULL AND t.under_way_bytes <> coalesce(u.bytes, 0)
+    CROSS JOIN LATERAL (SELECT {{heldBytes}} AS bytes) AS h
+    WHERE t.quota_bytes IS NOT NULL
+      AND (t.under_way_bytes, t.held_bytes) <> (coalesce(u.bytes, 0), h.bytes)
     ORDER BY t.id FOR NO KEY UPDATE OF t
 )
-UPDATE site t SET under_way_bytes = l.bytes FROM locked l WHERE t.id = l.id
+UPDATE site t SET under_way_bytes = l.bytes, held_bytes = l.held_bytes
+FROM locked l WHERE t.id = l.id
 
 -- name: quotaChanges
 -- @site is null for all. Locks those to be paused, because their quota is used up, and those to be
 -- resumed, of which that is no longer true: where it is used up to the byte, not before the files in
 -- parts are put together. Of each the bytes that are used.
 WITH looked AS MATERIALIZED (
-    SELECT s.id, n.used, n.used > s.quota_bytes OR n.used = s.quota_bytes AND NOT EXISTS (
+    SELECT t.id, n.used, n.used > t.quota_bytes OR n.used = t.quota_bytes AND NOT EXISTS (
                SELECT FROM multipart_file mf JOIN segment g ON g.id = mf.segment_id
                JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
-               WHERE c.site_id = s.id AND a.state IN ({{assetUnsettled}})) AS is_over
-    FROM site s
-    CROSS JOIN LATERAL (
-        SELECT coalesce(sum(c.bytes + coalesce(
-                   (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)::bigint
-                   AS used
-        FROM catalog c WHERE c.site_id = s.id AND s.quota_bytes IS NOT NULL
-    ) AS n
-    WHERE (@site::bigint IS NULL OR s.id = @site)
-      AND (s.quota_bytes IS NOT NULL OR s.fault_retry_at = 'infinity')
+               WHERE c.site_id = t.id AND a.state IN ({{assetUnsettled}})) AS is_over
+    FROM site t
+    CROSS JOIN LATERAL (SELECT {{recordedBytes}} + t.held_bytes AS used) AS n
+    WHERE (@site::bigint IS NULL OR t.id = @site)
+      AND (t.quota_bytes IS NOT NULL OR t.fault_retry_at = 'infinity')
 )
 SELECT t.id, coalesce(u.is_over, false) AS is_over, u.used, t.quota_bytes
 FROM looked u JOIN site t ON t.id = u.id
@@ -159,7 +187,7 @@ ORDER BY t.id FOR NO KEY UPDATE OF t
 UPDATE site t SET fault_code = CASE WHEN q.message IS NOT NULL THEN 'storage.quota' END,
     fault_message = q.message,
     fault_since = CASE WHEN q.message IS NOT NULL THEN clock_timestamp() ELSE t.fault_since END,
-    -- Nobody has to try: it is seen here.
+    -- No job tries the site: the quota decides.
     fault_retry_at = CASE WHEN q.message IS NOT NULL THEN 'infinity'::timestamptz END,
     fault_ended_at = CASE WHEN q.message IS NOT NULL THEN t.fault_ended_at ELSE clock_timestamp() END
 FROM unnest(@sites::bigint[], @messages::text[]) AS q(id, message)
@@ -224,6 +252,7 @@ WITH failed AS MATERIALIZED (
 UPDATE site t SET fault_code = f.code, fault_message = f.message,
     fault_since = CASE WHEN n.is_new THEN clock_timestamp() ELSE t.fault_since END,
     fault_tries = n.tries,
+    fault_probed_by = CASE WHEN n.is_new THEN '{}' ELSE t.fault_probed_by END,
     fault_retry_at = clock_timestamp() + make_interval(secs => least(5 * 2 ^ (n.tries - 1), 60))
 FROM locked n JOIN failed f ON f.site_id = n.id
 WHERE t.id = n.id

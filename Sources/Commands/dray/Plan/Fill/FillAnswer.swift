@@ -199,7 +199,7 @@ extension FillAnswer.Ratio {
 
 extension FillAnswer.Site {
     fileprivate func text(every seconds: Double) -> String {
-        func size(_ bytes: Double) -> String { HumanFormat.bytes(Int64(saturating: bytes)) }
+        func size(_ bytes: Double) -> String { Quantity.bytes(bytes) }
         let period = HumanFormat.duration(seconds: seconds)
         var rows = [
             ["Titles", HumanFormat.count(titles), size(bytes) + " of " + size(storageBytes)],
@@ -245,7 +245,7 @@ extension FillAnswer.Site {
                 rows: shown.map {
                     [
                         HumanFormat.count($0.night),
-                        HumanFormat.bytes(Int64(saturating: $0.bytes)),
+                        Quantity.bytes($0.bytes),
                         "\(HumanFormat.fixed($0.byteHitRatio * 100, places: 1)) %",
                         "\(HumanFormat.fixed($0.hitRatio * 100, places: 1)) %",
                     ]
@@ -257,7 +257,7 @@ extension FillAnswer.Site {
         return "\n"
             + TextLayout.table(
                 headings: ["First titles", "Size"], alignments: [.left, .right],
-                rows: first.map { [$0.name, HumanFormat.bytes(Int64(saturating: $0.bytes))] })
+                rows: first.map { [$0.name, Quantity.bytes($0.bytes)] })
     }
 
     private var notes: [String] {
@@ -276,6 +276,9 @@ extension FillAnswer.Site {
         default:
             notes.append(
                 "Weights do not show how popularity changes: new titles will lower these ratios.")
+        }
+        if titles == 0, titlesWithoutSize == 0 {
+            notes.append("No wanted title fits into the storage: check --site and the sizes.")
         }
         if titlesWithoutSize > 0 {
             notes.append(

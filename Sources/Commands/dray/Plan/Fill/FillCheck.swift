@@ -100,7 +100,7 @@ struct SiteCheck: Encodable {
         var all = FillHistory.Count()
         var stored = FillHistory.Count()
         var unreadableLines = 0
-        /// What the edge itself logged.
+        /// Hits and misses that the edge itself logged.
         var cached = (hits: 0, misses: 0)
         /// By folder; those beyond `maxMissed` are not listed.
         private var missed: [String: FillHistory.Count] = [:]
@@ -201,7 +201,7 @@ struct SiteCheck: Encodable {
                 rows: mostMissed.map {
                     [
                         printable($0.folder), HumanFormat.count(Int(saturating: $0.requests)),
-                        HumanFormat.bytes(Int64(saturating: $0.bytes)),
+                        Quantity.bytes($0.bytes),
                     ]
                 })
         }

@@ -10,7 +10,7 @@ struct FillKeys {
     let prefix: String
     /// The URL below which the logs' paths are; nil for the logs of edges.
     let origin: String?
-    /// What precedes a path in keys; empty for the logs of edges.
+    /// Prefix of paths in keys; empty for the logs of edges.
     let keyPrefix: String
 
     init(prefix: String?, origin: String?) throws(Failure) {

@@ -59,6 +59,12 @@ struct FillSettings {
                 "--count needs --zipf and --title-size",
                 hint: "Use --zipf 0.8 --count 10000 --title-size 2GB.")
         }
+        if arguments.integer("count") != nil, arguments.text("out") != nil {
+            throw UsageError(
+                "--count and --out cannot be combined",
+                hint: "Titles of --count have no URL to list: omit --out, or give LIST or --titles."
+            )
+        }
     }
 
     /// Splits `SITE=PATH`; a text without the name of a site is of all sites.

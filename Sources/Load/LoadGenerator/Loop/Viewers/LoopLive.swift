@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LoadModel
+internal import Services
 
 /// The live titles of a loop, and the objects that they list. Confined to its loop.
 final class LoopLive {
@@ -15,7 +16,12 @@ final class LoopLive {
         titles = plan.targets.map { target in
             let pathways = target.steering?.pathways.compactMap(\.live) ?? []
             let sources = pathways.isEmpty ? target.live.map { [$0] } ?? [] : pathways
-            return sources.map { LiveTitle($0, objects, startEpochSeconds: start) }
+            return sources.map { source in
+                LiveTitle(source, objects, startEpochSeconds: start) { refusal in
+                    Logger("load").warning(
+                        "wrong clock of a live title", ["target": target.name, "reason": refusal])
+                }
+            }
         }
     }
 

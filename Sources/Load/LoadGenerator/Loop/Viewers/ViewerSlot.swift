@@ -85,7 +85,8 @@ class ViewerSlot {
 
     /// Records where a manifest was received: what it lists on its own origin follows it.
     fileprivate final func received(_ request: LoadRequest) {
-        guard request.detour != nil || !moves.isEmpty || !loop.plan.finalURLs.isEmpty,
+        let isElsewhere = request.detour != nil || request.object.entry?.object.locations != nil
+        guard isElsewhere || !moves.isEmpty || !loop.plan.finalURLs.isEmpty,
             loop.object(request.object).role == .playlist
         else { return }
         moves.received(
@@ -287,7 +288,7 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
         received(request)
         do throws(Failure) {
             try viewer.received(
-                lane, bytes: request.bytes, body: request.text,
+                lane, bytes: request.response.bytes, body: request.text.bytes,
                 tookSeconds: tookSeconds + delaySeconds(lane), atSeconds: now,
                 into: &loop.record.interval)
         } catch {

@@ -54,7 +54,7 @@ final class ViewerSteering {
     /// Reads an answer; returns the failure that it is.
     func read(_ request: LoadRequest, atSeconds now: Double) -> FailureCode? {
         do throws(Failure) {
-            try client.received(request.text, at: request.url, atSeconds: now)
+            try client.received(request.text.bytes, at: request.url, atSeconds: now)
             return nil
         } catch {
             return error.code
@@ -64,7 +64,8 @@ final class ViewerSteering {
     /// Takes a request that failed, unless it was read.
     func failed(_ request: LoadRequest, atSeconds now: Double) {
         client.failed(
-            status: request.status, retryAfterSeconds: request.retryAfterSeconds, atSeconds: now)
+            status: request.response.status, retryAfterSeconds: request.response.retryAfterSeconds,
+            atSeconds: now)
     }
 
     func cancel() { timer?.cancel() }

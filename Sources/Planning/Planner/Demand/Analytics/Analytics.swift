@@ -49,8 +49,9 @@ package struct Analytics: Sendable {
                     "bytes", "total bytes", "bytes sent", "bytes downloaded", "bandwidth",
                     "response bytes", "edge response bytes", "edge bytes",
                 ]
-            case .hits: ["hits", "cache hits", "cached requests", "hit"]
-            case .misses: ["misses", "cache misses", "miss", "origin requests", "origin hits"]
+            case .hits: ["hits", "cache hits", "cached requests", "hit", "hit count"]
+            case .misses:
+                ["misses", "cache misses", "miss", "miss count", "origin requests", "origin hits"]
             }
         }
     }
@@ -178,8 +179,9 @@ enum AnalyticsTime {
         func part(_ offset: Int, _ count: Int) -> Int? {
             wholeNumber(bytes, start + offset, count)
         }
-        guard bytes.count >= 10, bytes[start + 4] == UInt8(ascii: "-"),
-            bytes[start + 7] == UInt8(ascii: "-"), let year = part(0, 4), let month = part(5, 2),
+        // 2026/10/10 is as clear as 2026-10-10; 10/10/2026 has two meanings.
+        guard bytes.count >= 10, "-/".utf8.contains(bytes[start + 4]),
+            bytes[start + 7] == bytes[start + 4], let year = part(0, 4), let month = part(5, 2),
             let day = part(8, 2)
         else { return nil }
         if bytes.count == 10 { return secondsSince1970(year, month, day, 0, 0, 0) }

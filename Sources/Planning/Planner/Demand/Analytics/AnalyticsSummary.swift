@@ -110,7 +110,7 @@ package struct AnalyticsSummary: Sendable {
         return values
     }
 
-    /// What the figures do not show, one sentence each.
+    /// Gaps in the figures, one sentence each.
     package var notes: [String] {
         var notes: [String] = []
         if periodSeconds > Self.hour {
