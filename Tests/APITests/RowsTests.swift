@@ -54,10 +54,7 @@ import Testing
                     validator: "\"v\"", isVerified: true)
             },
             fetch { $0.body = .whole(isDivisible: false, abandoned: "old") },
-            fetch {
-                $0.body = .part(withoutParts, offset: 8, length: 9)
-                $0.length = 9
-            },
+            fetch { ($0.body, $0.length) = (.part(withoutParts, offset: 8, length: 9), 9) },
             fetch {
                 ($0.body, $0.length) = (.range(offset: 0, length: 9), 9)
                 $0.previous = PreviousObject(StoredObject(bytes: 9, sha256: "b"), validator: "v")
@@ -102,8 +99,8 @@ import Testing
             #expect(back.site == grant.site && back.cluster == "c")
             #expect(back.isAlone == true && back.shares == grant.shares)
             #expect(back.cooling == grant.cooling && back.siteShares == grant.siteShares)
-            #expect(back.loadTest == grant.loadTest && back.traces == grant.traces)
-            #expect(back.probe == grant.probe)
+            #expect(back.loadTest == grant.loadTest && back.probe == grant.probe)
+            #expect(back.traces == grant.traces)
         }
     }
 
