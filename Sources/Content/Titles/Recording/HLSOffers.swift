@@ -3,7 +3,7 @@ import Model
 /// What a multivariant playlist offers, to find what joins it while it is recorded.
 ///
 /// Renditions are known by their attributes: their URLs may be those of a session, and packagers
-/// measure bit rates anew.
+/// measure bit rates again.
 struct HLSOffers: Sendable {
     struct Offer: Sendable {
         /// Hash of its attributes; several may have the same.
