@@ -121,7 +121,7 @@ struct LoadTestRoutes: Sendable {
     /// Reads an answer, and again whenever a load test has changed, until it is news or the time is over.
     ///
     /// - Parameter pollMilliseconds: also reads after this time without a change.
-    private func hold<Answer: Encodable>(
+    private func hold<Answer: Encodable & Sendable>(
         _ request: HTTPRequest, _ caller: Caller, milliseconds: Int,
         pollMilliseconds: Int = WireLimits.loadWaitMilliseconds,
         isNews: (Answer) -> Bool, read: (_ isFirst: Bool) async throws -> Answer
@@ -165,7 +165,7 @@ struct LoadTestRoutes: Sendable {
 
     /// Answers a worker of the test's queue in its turn, unless it does not wait any more. Throws
     /// `cluster.outOfScope` for a load test of another queue.
-    private func answerLong<Answer: Encodable>(
+    private func answerLong<Answer: Encodable & Sendable>(
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller,
         _ read: @Sendable (LoadTestID) async throws -> Answer
     ) async throws -> HTTPResponse {

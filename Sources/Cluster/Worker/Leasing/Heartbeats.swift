@@ -65,7 +65,7 @@ struct Heartbeats: Sendable {
     private func reportNoneIdle() async {
         // Not cancelled with its caller.
         await Task {
-            await waitAtMost(.seconds(2)) {
+            _ = await waitAtMost(.seconds(2)) {
                 let heartbeat = source.heartbeat(source.state())
                 do {
                     _ = try await client.heartbeat(heartbeat, retrySeconds: 1)

@@ -131,8 +131,9 @@ struct AnswerJudge {
                 .originRangeMismatch,
                 "bytes \(given.start)-\(given.end) instead of \(start)-\(end)")
         }
-        if let total = range.totalBytes, given.total != total {
-            throw problem(.contentChanged, "\(given.total) bytes in total, \(total) before")
+        if let before = range.totalBytes, given.total != before {
+            let now = given.total.map { "\($0)" } ?? "an unknown number of"
+            throw problem(.contentChanged, "\(now) bytes in total, \(before) before")
         }
         if let length = easy.contentLength, length != range.length - done {
             throw problem(.originRangeMismatch, "\(length) bytes for \(range.length - done)")
