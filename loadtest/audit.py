@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,9 @@ def arguments():
     parser.add_argument("--min-ratio", type=float, default=0.9, metavar="RATIO",
                         help="fail when an audit is slower than that, beside find | xargs stat and sha256sum (0.9)")
     parser.add_argument("--max-growth", type=int, default=96, metavar="MIB",
-                        help="fail when audits let the cluster's process grow by more (96)")
+                        help="fail when audits let coordinator and worker together grow by more (96)")
+    parser.add_argument("--max-memory", type=int, default=96, metavar="MIB",
+                        help="fail when the worker that audits takes more, all in all (96)")
     parser.add_argument("--core", type=int, metavar="CPU",
                         help="run everything on this CPU, so that each has one core")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
@@ -65,19 +68,40 @@ def fill(site, list_path, files, size, name):
                 listed.write("http://%s/%s/segment-%05d.ts,%d,%s\n" % (ORIGIN, path, number, length, digest))
 
 
-def memory_mib(process):
+def memory_mib(process, field="VmRSS"):
     for line in pathlib.Path("/proc/%d/status" % process.pid).read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
     return 0
 
 
 class Cluster(private_cluster.Cluster):
-    """One with a site for each catalog."""
+    """One with a site for each catalog, and a worker in a process of its own."""
 
-    def __init__(self, *words):
-        super().__init__(*words)
+    def __init__(self, dray, work, port):
+        # The coordinator's own worker reaches no site.
+        elsewhere = pathlib.Path(work) / "elsewhere"
+        elsewhere.mkdir()
+        super().__init__(dray, work, port, root=elsewhere)
         self.largest = 0.0
+        self.worker = None
+
+    def start_worker(self):
+        """A new one in place of the last."""
+        self.stop_worker()
+        self.worker = self.start("worker", "--root", self.work)
+        self.wait_for(lambda: any(
+            worker["name"].endswith("-%d" % self.worker.pid)
+            for worker in self.ask("GET", "/v1/status")["workers"]))
+
+    def stop_worker(self):
+        if self.worker and self.worker.poll() is None:
+            self.worker.send_signal(signal.SIGTERM)
+            self.worker.wait()
+
+    def stop(self):
+        self.stop_worker()
+        super().stop()
 
     def audit(self, site, deep=False):
         """Seconds from the request to the end."""
@@ -113,9 +137,12 @@ def main():
     fill(large, work / "large.csv", options.large, 256 << 20, "l")
     cluster = Cluster(options.dray, options.work, options.port)
     try:
+        cluster.start_worker()
         for name, site in (("small", small), ("large", large)):
             cluster.run("prefetch", work / (name + ".csv"), "--format", "csv", "--to", site, "--name", name, "--quiet")
-        idle = memory_mib(cluster.process)
+        # What the worker has kept of a million fetches is not the audit's.
+        cluster.start_worker()
+        idle, worker_idle = memory_mib(cluster.process), memory_mib(cluster.worker)
         times = {name: [] for name in ("audit", "find -printf", "find | xargs stat -c", "find | xargs stat",
                                        "deep audit", "sha256sum", "openssl dgst -sha256")}
         for _ in range(options.rounds):
@@ -126,7 +153,8 @@ def main():
             times["deep audit"].append(cluster.audit(large, deep=True))
             for name in ("sha256sum", "openssl dgst -sha256"):
                 times[name].append(run("find '%s' -name '*.ts' -print0 | xargs -0 %s" % (large, name)))
-        growth = cluster.largest - idle
+        worker = memory_mib(cluster.worker, "VmHWM")
+        growth = cluster.largest - idle + worker - worker_idle
     finally:
         cluster.stop()
     middle = {name: statistics.median(values) for name, values in times.items()}
@@ -141,16 +169,19 @@ def main():
     print("%d MiB: deep audit %.2f s, %.0f MiB/s" % (total, middle["deep audit"], total / middle["deep audit"]))
     for name in ("sha256sum", "openssl dgst -sha256"):
         print("  %-22s %6.2f s   the deep audit has %.2f of its speed" % (name, middle[name], ratio[name]))
-    print("memory of coordinator and worker: %.0f MiB idle, %.0f MiB at most, growth %.0f MiB" % (
-        idle, cluster.largest, growth))
+    print("memory of the worker: %.0f MiB idle, %.0f MiB at most, growth %.0f MiB" % (
+        worker_idle, worker, worker - worker_idle))
+    print("memory of the coordinator: %.0f MiB idle, %.0f MiB at most, growth %.0f MiB" % (
+        idle, cluster.largest, cluster.largest - idle))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(
-            {"files": options.files, "seconds": times, "ratios": ratio, "idleMiB": idle, "growthMiB": growth},
-            indent=2) + "\n")
+            {"files": options.files, "seconds": times, "ratios": ratio, "growthMiB": growth,
+             "worker": {"idleMiB": worker_idle, "mostMiB": worker},
+             "coordinator": {"idleMiB": idle, "mostMiB": cluster.largest}}, indent=2) + "\n")
     slow = [name for name in ("find | xargs stat", "sha256sum") if ratio[name] < options.min_ratio]
-    if slow or growth > options.max_growth:
-        sys.exit("audit: slower than %g of %s, or more than %d MiB" % (
-            options.min_ratio, " and ".join(slow) or "nothing", options.max_growth))
+    if slow or growth > options.max_growth or worker > options.max_memory:
+        sys.exit("audit: slower than %g of %s, growth of more than %d MiB, or a worker of more than %d MiB" % (
+            options.min_ratio, " and ".join(slow) or "nothing", options.max_growth, options.max_memory))
 
 
 main()

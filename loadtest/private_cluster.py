@@ -18,10 +18,11 @@ REUSE_SECONDS = 20
 class Cluster:
     """Runs from its creation to `stop`. Its answers are those of one kept connection.
 
-    `arguments` are further ones of `dray up`. The port is a free one, the state a folder of `work`, by default.
+    `arguments` are further ones of `dray up`. The port is a free one, the state a folder of `work`, by default. Its
+    own workers write below `root`, by default `work`.
     """
 
-    def __init__(self, dray, work, port=None, patience_seconds=60, state=None, arguments=()):
+    def __init__(self, dray, work, port=None, patience_seconds=60, state=None, arguments=(), root=None):
         self.dray, self.work, self.port = dray, pathlib.Path(work), int(port or free_port())
         self.token = secrets.token_hex(32)
         self.log = self.work / "log"
@@ -31,7 +32,7 @@ class Cluster:
             "DRAY_COORDINATOR": "http://127.0.0.1:%d" % self.port, "LANG": "C.UTF-8"}
         self.log.write_bytes(b"")
         self.process = self.start(
-            "up", "--state", state or self.work / "state", "--root", self.work,
+            "up", "--state", state or self.work / "state", "--root", root or self.work,
             "--listen", "127.0.0.1:%d" % self.port, *arguments)
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience_seconds)
         self.used_at = time.monotonic()

@@ -2,7 +2,7 @@ import Client
 import CommandLine
 import Model
 
-/// What only developers of Dray measure.
+/// The measurements for developers of Dray.
 enum BenchmarkTool {
     private static let root = Command(
         "dray-benchmark", summary: "Measures parts of Dray on this machine.",

@@ -132,7 +132,7 @@ enum ManifestBenchmark {
     }
 }
 
-/// What reading manifests took.
+/// The time and memory of reading manifests.
 struct ManifestBenchmarkReport: BenchmarkReport {
     struct Figures: Encodable, Sendable {
         var name: String

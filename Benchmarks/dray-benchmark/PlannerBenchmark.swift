@@ -96,7 +96,7 @@ enum PlannerBenchmark {
     }
 }
 
-/// What simulations took, and how far they are from theory.
+/// The time of simulations, and their difference from theory.
 struct PlannerBenchmarkReport: BenchmarkReport {
     struct Figures: Encodable, Sendable {
         var name: String
@@ -109,9 +109,9 @@ struct PlannerBenchmarkReport: BenchmarkReport {
         var utilisation: Double
         /// Nil where no theory is exact.
         var theoreticalWaitSeconds: Double?
-        /// Of the mean wait, against theory.
+        /// The error of the mean wait, against theory.
         var relativeError: Double?
-        /// Of the two corrections, against the mean wait.
+        /// The errors of the two corrections, against the mean wait.
         var allenCunneenError: Double?
         var kimuraError: Double?
     }

@@ -123,7 +123,7 @@ def secrets_of_workers(lab, record, documents, host):
         }),
                    ("/v1/heartbeats", {
                        "worker": documents.worker, "leases": [documents.lease], "progress": {}, "name": "w",
-                       "activeTransfers": 1, "trouble": {"code": "storage.io", "message": text[:400]}, "origins": [{
+                       "activeTransfers": 1, "issue": {"code": "storage.io", "message": text[:400]}, "origins": [{
                            "origin": "http://127.0.0.1:1", "concurrency": 1, "bytesPerSecond": 1,
                            "decision": "hold", "reason": text[:200], "active": 1, "waiting": 1
                        }]

@@ -84,7 +84,7 @@ def answer(given, allowed=range(200, 500), max_seconds=None):
 
 
 def code(given):
-    """A refusal has a code of the table's form."""
+    """A rejection has a code of the table's form."""
     try:
         found = json.loads(given.body)["code"]
     except (ValueError, KeyError, TypeError):

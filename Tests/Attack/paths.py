@@ -237,9 +237,9 @@ def keys(lab, record, world, origin, paths):
             }]
         } for number, path in enumerate(paths)]
         catalog, refused = lab.submit("keys", f"file://{site}", [], doubtful=rows)
-        refusals = {row["name"]: answer for part, answer in refused for row in part}
+        rejections = {row["name"]: answer for part, answer in refused for row in part}
         for row in rows:
-            answer = refusals.get(row["name"])
+            answer = rejections.get(row["name"])
             record.judge(row, oracles.refused(answer, {400, 409}) if answer else None)
         limit = time.monotonic() + 60
         while time.monotonic() < limit and lab.sql(

@@ -9,7 +9,7 @@ from . import (addresses, documents, extreme_numbers, idle_connections, oracles,
 from .oracles import Answer, Ended
 from .record import Record, shown
 
-REFUSAL = b'{"code":"input.field","detail":"m"}'
+REJECTION = b'{"code":"input.field","detail":"m"}'
 
 
 def ended(status=0, stdout=b"", stderr=b"", seconds=0.1):
@@ -41,16 +41,16 @@ def cases():
     yield oracles.controls("a\tb\n\u00e9\u0301\U0001f4a9".encode()), False, "text"
     yield oracles.secret(b"GET /a?sig=mark", b"mark"), True, "a secret"
     yield oracles.secret(b"GET /a?...", b"mark"), False, "no secret"
-    for given in (answer(None, b"ConnectionResetError"), answer(500, REFUSAL), answer(503, REFUSAL),
+    for given in (answer(None, b"ConnectionResetError"), answer(500, REJECTION), answer(503, REJECTION),
                   answer(400, b"bad"), answer(400, b"{}"), answer(400, b'{"code":"x y"}'),
                   answer(200, seconds=1.5), answer(200, b"worker.internal")):
         yield oracles.answer(given), True, given
-    for given in (answer(), answer(204, b""), answer(400, REFUSAL), answer(409, REFUSAL)):
+    for given in (answer(), answer(204, b""), answer(400, REJECTION), answer(409, REJECTION)):
         yield oracles.answer(given), False, given
     yield oracles.answer(answer(200), allowed={400}), True, "malformed, and taken"
     yield oracles.refused(answer(200), {401}), True, "answered to strangers"
     yield oracles.refused(answer(401, b"no"), {401}), True, "refused without a code"
-    yield oracles.refused(answer(401, REFUSAL), {401}), False, "refused"
+    yield oracles.refused(answer(401, REJECTION), {401}), False, "refused"
     yield from of_attacks()
 
 
@@ -62,18 +62,18 @@ def of_attacks():
     yield addresses.canary_fault([("127.0.0.1", b"GET /")]), True, "a canary that was asked"
     yield addresses.canary_fault([]), False, "a canary that was not"
     for data, given, is_fault in ((b"GET", answer(None, b"nothing came"), True), (b"GET", answer(0, b""), True),
-                                  (b"GET", answer(0, b"garbage"), True), (b"GET", answer(500, REFUSAL), True),
-                                  (b"GET", answer(400, b"<html>"), True), (b"GET", answer(408, REFUSAL,
+                                  (b"GET", answer(0, b"garbage"), True), (b"GET", answer(500, REJECTION), True),
+                                  (b"GET", answer(400, b"<html>"), True), (b"GET", answer(408, REJECTION,
                                                                                           seconds=60), True),
-                                  (b"GET", answer(400, REFUSAL), False), (b"GET", answer(505, REFUSAL), False),
+                                  (b"GET", answer(400, REJECTION), False), (b"GET", answer(505, REJECTION), False),
                                   (b"HEAD", answer(400,
                                                    b""), False), (b"GET", answer(0, b"",
                                                                                  headers={"ended": True}), False)):
         yield raw_requests.judge(data, given), is_fault, given
     yield raw_requests.smuggling(answer(200)), True, "an ambiguous request that is taken"
-    yield raw_requests.smuggling(answer(400, REFUSAL +
+    yield raw_requests.smuggling(answer(400, REJECTION +
                                         b"HTTP/1.1 200 OK\r\n")), True, "a hidden request that is answered"
-    yield raw_requests.smuggling(answer(400, REFUSAL)), False, "an ambiguous request that is refused"
+    yield raw_requests.smuggling(answer(400, REJECTION)), False, "an ambiguous request that is refused"
     good, other = {"state": "completed",
                    "files": [{"sha256": "0" * 64}]}, {"state": "failed", "failure": {"code": "worker.internal"}}
     yield raw_answers.stored(good, [b"hello"]), True, "other bytes are stored"

@@ -42,20 +42,20 @@ def routes(lab, record):
     for method, path, body in paths if not record.is_short else paths[::2]:
         for value in wrong if not record.is_short else wrong[:6]:
             headers = {} if value is None else {"Authorization": f"Bearer {value}"}
-            judge_refusal(lab, record, seen, method, path, body, headers)
+            judge_rejection(lab, record, seen, method, path, body, headers)
         for headers in ({"Authorization": token}, {"Authorization": f"Basic {token}"},
                         {"Authorization": f"bearer: {token}"}, {"Authorization": f"Bearer  {token}"},
                         {"X-Authorization": f"Bearer {token}"}, {"Cookie": f"token={token}"},
                         {"Authorization": f"Bearer {token},x"}):
-            judge_refusal(lab, record, seen, method, path, body, headers)
-        judge_refusal(lab, record, seen, method, f"{path}{'&' if '?' in path else '?'}token={token}", body, {})
+            judge_rejection(lab, record, seen, method, path, body, headers)
+        judge_rejection(lab, record, seen, method, f"{path}{'&' if '?' in path else '?'}token={token}", body, {})
     # That there is none, or that it is a wrong one; of the path and the method nothing.
-    record.judge("answers without a token", None if len(seen) <= 2 else f"refusals differ: {list(seen)[:3]}")
+    record.judge("answers without a token", None if len(seen) <= 2 else f"rejections differ: {list(seen)[:3]}")
     for path in ("/healthz", "/readyz"):
         record.judge(path, oracles.answer(lab.ask("GET", path, token=False), allowed={200}))
 
 
-def judge_refusal(lab, record, seen, method, path, body, headers):
+def judge_rejection(lab, record, seen, method, path, body, headers):
     answer = lab.ask(method, path, body, headers, token=False)
     happened = None
     if answer.status == 400 and "\0" in headers.get("Authorization", ""):
@@ -190,8 +190,8 @@ def outcome(lab, catalog):
     row = lab.pages(f"/v1/catalogs/{catalog}/assets", "assets")[0]
     if row["state"] in ("failed", "completed"):
         return (row.get("failure") or {}).get("code", row["state"])
-    trouble = json.loads(lab.ask("GET", f"/v1/catalogs/{catalog}").body).get("trouble")
-    return trouble and trouble["code"]
+    issue = json.loads(lab.ask("GET", f"/v1/catalogs/{catalog}").body).get("issue")
+    return issue and issue["code"]
 
 
 def site_fault(code):

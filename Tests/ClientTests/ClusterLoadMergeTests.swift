@@ -21,7 +21,7 @@ import Testing
     private static func update(
         _ states: [(state: LoadShardState, next: Int)], _ seconds: [(shard: Int, second: Int)],
         isOver: Bool = false
-    ) throws -> LoadTestNews {
+    ) throws -> LoadTestUpdate {
         let shards = states.enumerated().map { number, shard in
             LoadTestStatus.Shard(
                 worker: "w\(number)", name: "host-\(number)", number: number, state: shard.state,
@@ -37,11 +37,11 @@ import Testing
             interval.counts.planned = 10
             interval.counts.sent = 10
             interval.counts.inFlight = 4
-            return LoadTestNews.Interval(
+            return LoadTestUpdate.Interval(
                 shard: shard, second: second,
                 data: String(decoding: try JSONEncoder().encode(interval), as: UTF8.self))
         }
-        return LoadTestNews(test: test, intervals: intervals, hasMore: false)
+        return LoadTestUpdate(test: test, intervals: intervals, hasMore: false)
     }
 
     private static func all(_ shards: Range<Int>, _ seconds: Range<Int>) -> [(Int, Int)] {
@@ -91,14 +91,14 @@ import Testing
                     Self.all(0..<1, 4..<6) + Self.all(2..<3, 4..<6)))
         }
         let first = isKnown ? 6 : 4
-        var news = try Self.update(
+        var update = try Self.update(
             [(.finished, 12), (.lost, 4), (.finished, 12)],
             Self.all(0..<1, first..<12) + Self.all(2..<3, first..<12), isOver: true)
-        news.changes = [
+        update.changes = [
             LoadTestChange(revision: 1, seconds: 6, level: 60),
             LoadTestChange(revision: 2, seconds: 8, level: 0),
         ]
-        seconds += try merge.take(news)
+        seconds += try merge.take(update)
         #expect(merge.changes == 2)
         #expect(seconds.map(\.second) == Array(0..<12))
         #expect(seconds.map(\.counts.missedSends) == [0, 0, 0, 0, 10, 10, 20, 20, 0, 0, 0, 0])

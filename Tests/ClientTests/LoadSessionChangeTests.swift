@@ -30,7 +30,7 @@ import Testing
         }
         return LoadTestSession(
             scenario, mode, runner, onStep: { _, _ in }, follower: { _, _ in },
-            onChange: onChange)
+            onChange: onChange, pause: { _ in })
     }
 
     @Test func eachIsInTheReportWithItsTime() async throws {
@@ -79,7 +79,7 @@ import Testing
             LoadReplay(
                 name: "l", urls: ["http://h/a"], count: 1, logSeconds: 9, speedUp: 1
             ) { _, _ in [] })
-        let refusals: [(LoadScenario, LoadTestSession.Mode, Double, FailureCode, String)] = [
+        let rejections: [(LoadScenario, LoadTestSession.Mode, Double, FailureCode, String)] = [
             (rate, .once, 5, .inputLoadFixed, "running test"),
             (rate, .scale([1]), 5, .inputLoadFixed, "without --search and --scale"),
             (replay, .once, 5, .inputLoadFixed, "keeps the log's times"),
@@ -88,7 +88,7 @@ import Testing
             (users, .once, 1_001, .inputField, "a whole number of users up to 1000"),
             (users, .once, 2.5, .inputField, "given 2.5"),
         ]
-        for (scenario, mode, level, code, message) in refusals {
+        for (scenario, mode, level, code, message) in rejections {
             let session = Self.session(scenario, mode)
             await #expect {
                 try await session.change(to: level)

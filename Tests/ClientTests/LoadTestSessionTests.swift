@@ -25,7 +25,8 @@ import Testing
         _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ runner: ScriptedRunner
     ) -> LoadTestSession {
         LoadTestSession(
-            scenario, mode, runner, onStep: { _, _ in }, follower: { _, _ in })
+            scenario, mode, runner, onStep: { _, _ in }, follower: { _, _ in },
+            pause: { _ in })
     }
 
     private static func outcome(
@@ -157,7 +158,10 @@ import Testing
     @Test func aGeneratorAtItsLimitIsNotWhatWasTested() async throws {
         let runner = ScriptedRunner { scenario, _ in
             var interval = Self.answered(scenario.maxLevel)
-            if scenario.maxLevel > 300 { interval.counts.lateSends = 50 }
+            if scenario.maxLevel > 300 {
+                interval.counts.lateSends = 50
+                interval.counts.cpuSeconds = 0.7 * scenario.measuredSeconds(atSeconds: 10)
+            }
             return .init(interval)
         }
         let outcome = try await Self.outcome(
@@ -169,8 +173,9 @@ import Testing
         let failed = ladder.steps.filter { $0.limit == .generator }.map(\.level)
         #expect(failed.count == 2 * Set(failed).count && failed.count >= 2)
         let text = try Self.text(outcome)
-        #expect(text.contains(/generator's limit: [0-9.]+ % sent late/), "\(text)")
-        #expect(text.contains(/the generator itself was the limit \([0-9.]+ % sent late\)/))
+        #expect(text.contains(/[0-9.]+ % generator's limit: CPU 70 %/), "\(text)")
+        #expect(
+            text.contains(/the generator itself was the limit \(CPU 70 %, [0-9.]+ % sent late\)/))
         #expect(!ladder.isConclusive)
         // Where not even the least was sent, nothing that was tested has broken.
         let none = try await Self.outcome(

@@ -50,7 +50,7 @@ import Testing
                 return Self.json(Self.status(.ended))
             case "follow":
                 return Self.json(
-                    LoadTestNews(
+                    LoadTestUpdate(
                         test: Self.status(.ended, failure), intervals: [], hasMore: false))
             default: break
             }

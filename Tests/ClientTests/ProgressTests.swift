@@ -55,24 +55,24 @@ import Testing
     }
 
     @Test func eachKindOfFailureIsReportedOnce() {
-        var troubles = Troubles()
-        let full = Troubles.Trouble(text: "full", relief: "there is room")
-        let silent = Troubles.Trouble(text: "silent", relief: "it comes")
-        let isBack = Troubles.Line.relief("the coordinator answers again")
-        #expect(troubles.answer(nil, isOver: true) == [])
-        #expect(troubles.noAnswer("busy") == [.trouble("busy")])
-        #expect(troubles.noAnswer("gone") == [] && troubles.text == "gone")
-        #expect(troubles.answer(full, isOver: true) == [isBack, .trouble("full")])
-        #expect(troubles.answer(full, isOver: true) == [] && troubles.text == "full")
-        #expect(troubles.noAnswer("gone") == [.trouble("gone")])
-        #expect(troubles.answer(full, isOver: true) == [isBack, .trouble("full")])
-        #expect(troubles.answer(silent, isOver: true) == [.trouble("silent")])
-        #expect(troubles.noAnswer("gone") == [.trouble("gone")])
-        #expect(troubles.answer(nil, isOver: true) == [isBack, .relief("it comes")])
-        #expect(troubles.text == nil)
+        var issues = Issues()
+        let full = Issues.Issue(text: "full", relief: "there is room")
+        let silent = Issues.Issue(text: "silent", relief: "it comes")
+        let isBack = Issues.Line.relief("the coordinator answers again")
+        #expect(issues.answer(nil, isOver: true) == [])
+        #expect(issues.noAnswer("busy") == [.issue("busy")])
+        #expect(issues.noAnswer("gone") == [] && issues.text == "gone")
+        #expect(issues.answer(full, isOver: true) == [isBack, .issue("full")])
+        #expect(issues.answer(full, isOver: true) == [] && issues.text == "full")
+        #expect(issues.noAnswer("gone") == [.issue("gone")])
+        #expect(issues.answer(full, isOver: true) == [isBack, .issue("full")])
+        #expect(issues.answer(silent, isOver: true) == [.issue("silent")])
+        #expect(issues.noAnswer("gone") == [.issue("gone")])
+        #expect(issues.answer(nil, isOver: true) == [isBack, .relief("it comes")])
+        #expect(issues.text == nil)
         // A cancelled catalog shows nothing of its site.
-        #expect(troubles.answer(full, isOver: true) == [.trouble("full")])
-        #expect(troubles.answer(nil, isOver: false) == [])
+        #expect(issues.answer(full, isOver: true) == [.issue("full")])
+        #expect(issues.answer(nil, isOver: false) == [])
     }
 
     @Test func linesShowWhatIsKnown() {
@@ -111,7 +111,7 @@ import Testing
         meter.update(status(), atSeconds: 0)
         for rows in 1...6 {
             let text = ProgressText(
-                status: status(), meter: meter, style: plain, trouble: "coordinator unreachable")
+                status: status(), meter: meter, style: plain, issue: "coordinator unreachable")
             let lines = text.lines(columns: columns, rows: rows)
             #expect(lines.count <= max(2, rows))
             for line in lines { #expect(TextLayout.width(line) <= columns, "\(line)") }

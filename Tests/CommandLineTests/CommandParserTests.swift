@@ -29,6 +29,14 @@ import Testing
                     options: [CommandOption("json", .flag, help: "As JSON.")]
                 ) { _ in .success },
                 Command(
+                    "rate", summary: "Sets the rate.",
+                    operands: [
+                        CommandOperand("TEST", help: "Which."),
+                        CommandOperand("NEW", .number, help: "How much."),
+                    ],
+                    options: [CommandOption("json", .flag, help: "As JSON.")]
+                ) { _ in .success },
+                Command(
                     "plan", summary: "Plans.",
                     subcommands: [Command("fit", summary: "Fits.") { _ in .someFailed }],
                     operands: [CommandOperand("FILE", required: false, help: "What to plan.")],
@@ -68,6 +76,38 @@ import Testing
         #expect(try arguments("fetch", "-t", "-", "l").text("to") == "-")
     }
 
+    /// The command says what is allowed.
+    @Test(arguments: ["-5", "-0.5", "-.5"])
+    func aNegativeNumberIsNoOption(number: String) throws {
+        #expect(try arguments("rate", "a", number).operands == ["a", number])
+    }
+
+    /// An error names the option that was probably meant.
+    @Test func whatWasMeantIsNamed() throws {
+        let root = Command(
+            "tool", summary: "A tool.",
+            subcommands: [
+                Command(
+                    "pause", summary: "Pause.", operands: [CommandOperand("CATALOG", help: "It.")],
+                    options: [
+                        CommandOption(
+                            "name", .text(placeholder: "NAME"), selects: true, help: "Only it."),
+                        CommandOption(
+                            "root", .directory(placeholder: "DIR"), otherNames: ["site"],
+                            help: "Where."),
+                        CommandOption("state", .directory(placeholder: "DIR"), help: "State."),
+                    ]
+                ) { _ in .success }
+            ])
+        let parser = CommandParser(root: root, version: "1")
+        let extra = #expect(throws: UsageError.self) { try parser.parse(["pause", "c", "t1"]) }
+        #expect(extra?.hint.hasPrefix("Select by it with --name 't1'.\nUsage:") == true)
+        let site = #expect(throws: UsageError.self) {
+            try parser.parse(["pause", "c", "--site", "x"])
+        }
+        #expect(site?.hint == "Did you mean --root?")
+    }
+
     @Test(arguments: [
         (["fetch"], "LIST is missing", "Usage: tool fetch LIST --to DEST"),
         (["fetch", "l"], "--to is missing", "Usage:"),
@@ -84,6 +124,9 @@ import Testing
             "Did you mean --workers?"
         ),
         (["fetch", "-x"], "unknown option '-x'", "tool fetch --help"),
+        (["fetch", "-4"], "unknown option '-4'", "tool fetch --help"),
+        (["rate", "a", "1", "-5"], "unexpected argument '-5'", "Usage: tool rate TEST NEW"),
+        (["rate", "a", "-x"], "unknown option '-x'", "tool rate --help"),
         (["fecth"], "unknown command 'fecth'", "Did you mean fetch?"),
         (["--verison"], "unknown option '--verison'", "Did you mean --version?"),
         (["database"], "tool database needs a command", "migrate"),

@@ -104,8 +104,8 @@ struct CoordinatorClientTests {
         }
     }
 
-    @Test("a refusal keeps its code and message")
-    func refusals() async throws {
+    @Test("a rejection keeps its code and message")
+    func rejections() async throws {
         let said = Failure("input.duplicate", "the name is taken")
         try await withCoordinator { request in
             request.path == "/v1/status"

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Coordinator
 
-/// Control through the API: refusals and effects.
+/// Control through the API: rejections and effects.
 @Suite struct ControlTests {
-    private typealias Case = RefusalTests.Case
+    private typealias Case = RejectionTests.Case
 
     private static func selection(_ fields: String, code: String = "input.field") -> Case {
         Case(target: "/v1/selections", body: "{\(fields)}", code: code)

@@ -94,9 +94,9 @@ import Testing
             }
             #expect(try await fixture.client.stopLoadTest(Self.id).state == .ended)
             #expect(try await held.value.kind == .leave)
-            let news = try await fixture.client.follow(
+            let update = try await fixture.client.follow(
                 Self.id, LoadTestFollow(after: [], waitMilliseconds: 5_000, known: .waiting))
-            #expect(news.test.state == .ended)
+            #expect(update.test.state == .ended)
         }
     }
 

@@ -7,16 +7,16 @@ import Testing
 
 /// What is not even a request gets a failure with a code as well.
 @Suite struct MalformedRequestTests {
-    @Test(arguments: HTTPServer.Refusal.allCases)
-    func everyRefusalOfTheServerHasACode(_ refusal: HTTPServer.Refusal) throws {
-        let answer = FailureAnswer.refusal(refusal)
-        #expect(answer.status == refusal.status)
+    @Test(arguments: HTTPServer.Rejection.allCases)
+    func everyRejectionOfTheServerHasACode(_ rejection: HTTPServer.Rejection) throws {
+        let answer = FailureAnswer.rejection(rejection)
+        #expect(answer.status == rejection.status)
         let json = try #require(
             try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
         let code = try #require(json["code"] as? String)
         #expect(code.contains("."))
-        #expect((json["detail"] as? String)?.contains(refusal.reason) == true)
-        #expect(json["status"] as? Int == refusal.status)
+        #expect((json["detail"] as? String)?.contains(rejection.reason) == true)
+        #expect(json["status"] as? Int == rejection.status)
         #expect(json["type"] as? String == "urn:dray:failure:" + code)
         #expect((json["title"] as? String)?.isEmpty == false)
         #expect((json["hint"] as? String)?.isEmpty == false)

@@ -95,7 +95,7 @@ import Testing
                     return blocked != "0\n"
                 }
                 let stopping = Task { await fixture.coordinator.stop() }
-                try await waitUntil(deadlineSeconds: 20, "its refusals") {
+                try await waitUntil(deadlineSeconds: 20, "its rejections") {
                     let answer = try await fixture.send("GET", "/healthz")
                     guard answer.status != 200 else { return false }
                     #expect(answer.status == 503)

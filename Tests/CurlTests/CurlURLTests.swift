@@ -47,7 +47,7 @@ struct CurlURLTests {
             "", "/a/b", "http://", "http://a\r\nHost: b/", "http://a/\u{0}", "http://a/\u{7F}",
             "http://a:99999/", "http://[::1/",
         ])
-    func refusals(text: String) {
+    func rejections(text: String) {
         #expect(throws: CurlURLError.self) { try CurlURL(text) }
     }
 

@@ -109,6 +109,28 @@ extension EmbeddedPostgresTests {
             }
         }
 
+        /// A mistyped path gets no database.
+        @Test func aDirectoryWithOtherFilesIsRefused() async throws {
+            try await withState { path in
+                mkdir(path, 0o700)
+                mkdir("\(path)/.snapshot", 0o700)
+                _ = try await StateDirectory.open(path)
+                // It is one now, whatever else comes there.
+                mkdir("\(path)/notes", 0o700)
+                _ = try await StateDirectory.open(path)
+            }
+            try await withState { path in
+                mkdir(path, 0o700)
+                mkdir("\(path)/photos", 0o700)
+                let failure = await #expect(throws: Failure.self) {
+                    try await StateDirectory.open(path)
+                }
+                #expect(failure?.code == "input.destination")
+                #expect(failure?.message.contains("such as photos") == true)
+                #expect(directoryNames(path) == ["photos"])
+            }
+        }
+
         @Test(.enabled(if: geteuid() == 0, "only root can give directories away"))
         func aStateOfAnotherUserIsRefused() async throws {
             try await withState { path in

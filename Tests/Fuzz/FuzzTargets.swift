@@ -293,7 +293,7 @@ enum FuzzTargets {
         require(
             texts.allSatisfy { $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 9 } },
             "no control character in \(texts)")
-        require(whole.refusal != nil || !whole.target.utf8.contains(0x20), "one target")
+        require(whole.rejection != nil || !whole.target.utf8.contains(0x20), "one target")
     }
 
     private struct Head: Equatable {
@@ -302,14 +302,14 @@ enum FuzzTargets {
         var target = ""
         var fields: [String] = []
         var body = ResponseBody.none
-        var refusal: HTTPServer.Refusal?
+        var rejection: HTTPServer.Rejection?
     }
 
     private static func head(_ bytes: [UInt8], piece: Int) -> Head {
         var head = Head()
         var (come, searched) = (0, 0)
         bytes.withUnsafeBytes { bytes in
-            do throws(HTTPServer.Refusal) {
+            do throws(HTTPServer.Rejection) {
                 while come < bytes.count {
                     come = min(come + piece, bytes.count)
                     let part = UnsafeRawBufferPointer(rebasing: bytes[..<come])
@@ -324,7 +324,7 @@ enum FuzzTargets {
                     return
                 }
             } catch {
-                head.refusal = error
+                head.rejection = error
             }
         }
         return head

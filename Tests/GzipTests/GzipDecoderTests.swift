@@ -55,9 +55,9 @@ import Testing
         for end in [0, 1, 5, 12, packed.count - 1] {
             #expect(throws: GzipError.self) { try decode(Array(packed[..<end])) }
         }
-        for place in [0, 1, 2, packed.count - 8, packed.count - 1] {
+        for index in [0, 1, 2, packed.count - 8, packed.count - 1] {
             var changed = packed
-            changed[place] ^= 0x55
+            changed[index] ^= 0x55
             #expect(throws: GzipError.self) { try decode(changed) }
         }
         #expect(throws: GzipError.self) { try decode(packed + Array("and more".utf8)) }

@@ -11,7 +11,7 @@ import Testing
     ) -> HTTPServer.Configuration {
         HTTPServer.Configuration(
             maximumConnections: connections, maximumStrangers: strangers, deadlines: deadlines,
-            refusal: { .text($0.status, "refused: \($0)") },
+            rejection: { .text($0.status, "refused: \($0)") },
             admission: { $0.header("x-key") == "right" ? .admitted : .refused(.text(401, "no")) },
             knows: { $0.header("x-key") == "right" })
     }

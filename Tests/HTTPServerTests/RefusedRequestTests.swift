@@ -6,15 +6,15 @@ import Testing
 /// What is no request that a handler could see: each is answered by the server, in the server's
 /// words.
 @Suite(.overBothTransports) struct RefusedRequestTests {
-    /// Its answers name the refusal.
+    /// Its answers name the rejection.
     private static let worded = HTTPServer.Configuration(
-        refusal: { .text($0.status, "refused: \($0)") })
+        rejection: { .text($0.status, "refused: \($0)") })
 
     private static let host = "Host: h\r\n"
 
     private static let chunked =
         "POST / HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n"
-    static let heads: [(head: String, refusal: HTTPServer.Refusal)] = [
+    static let heads: [(head: String, rejection: HTTPServer.Rejection)] = [
         ("nonsense\r\n\r\n", .malformedRequest),
         ("GET /\r\n\(host)\r\n", .malformedRequest),
         ("GET  / HTTP/1.1\r\n\(host)\r\n", .malformedRequest),
@@ -87,13 +87,13 @@ import Testing
             return .text(200, "")
         }
         try await withServer(Self.worded, handler: handler) { server in
-            for (head, refusal) in Self.heads {
+            for (head, rejection) in Self.heads {
                 let client = try Client(port: server.port)
                 try await client.send(head)
                 let answer = try await client.receive()
-                #expect(answer?.status == refusal.status, "\(head.prefix(80).debugDescription)")
+                #expect(answer?.status == rejection.status, "\(head.prefix(80).debugDescription)")
                 #expect(
-                    answer?.body == "refused: \(refusal)", "\(head.prefix(80).debugDescription)")
+                    answer?.body == "refused: \(rejection)", "\(head.prefix(80).debugDescription)")
                 #expect(try await client.receive() == nil)
             }
             #expect(handled.withLock { $0 } == 0)
@@ -103,13 +103,13 @@ import Testing
     /// Also behind a request that was well formed, however the bytes come.
     @Test func aLaterRequestIsReadAsStrictly() async throws {
         try await withServer(Self.worded, handler: { _ in .text(200, "") }) { server in
-            for (head, refusal) in Self.heads {
+            for (head, rejection) in Self.heads {
                 let client = try Client(port: server.port)
                 try await client.send("GET / HTTP/1.1\r\n\(Self.host)\r\n" + head)
                 #expect(try await client.receive()?.status == 200)
                 let answer = try await client.receive()
                 #expect(
-                    answer?.body == "refused: \(refusal)", "\(head.prefix(80).debugDescription)")
+                    answer?.body == "refused: \(rejection)", "\(head.prefix(80).debugDescription)")
             }
         }
     }

@@ -85,19 +85,20 @@ struct QueueFixture {
         _ assets: [AssetSubmission], catalog: String = "movies", site: String = Self.site,
         priority: Int = 5, notBefore: Double? = nil, deadline: Double? = nil
     ) async throws -> CatalogID {
-        let handle = try await queue.submissions.open(
+        let handle = try await queue.catalogs.submissions.open(
             CatalogSubmission(
                 name: catalog, storageURL: site, priority: priority, notBefore: notBefore,
                 deadline: deadline))
-        try await queue.submissions.add(assets, to: handle.id, generation: handle.generation)
-        try await queue.submissions.start(handle.id, generation: handle.generation)
+        try await queue.catalogs.submissions.add(
+            assets, to: handle.id, generation: handle.generation)
+        try await queue.catalogs.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
     // MARK: Working
 
     func lease(_ most: Int = 100, as worker: WorkerID? = nil) async throws -> LeaseGrant {
-        try await queue.claims.lease(
+        try await queue.jobs.claims.lease(
             LeaseRequest(
                 worker: worker ?? self.worker, queues: [], maxJobs: most, waitMilliseconds: 0),
             as: .random())
@@ -106,7 +107,7 @@ struct QueueFixture {
     func report(
         _ results: [JobReport], as worker: WorkerID? = nil
     ) async throws -> [ReportAnswer.Verdict] {
-        let verdicts = try await queue.reports.record(
+        let verdicts = try await queue.jobs.reports.record(
             ReportRequest(worker: worker ?? self.worker, results: results))
         try await fold()
         return verdicts
@@ -158,7 +159,7 @@ struct QueueFixture {
             ON CONFLICT (id) DO UPDATE SET last_seen = now()
             """)
         try await pool.query("UPDATE lease SET expires_at = now() - interval '1 hour'")
-        try await queue.leases.sweep()
+        try await queue.jobs.leases.sweep()
         try await pool.query("DELETE FROM worker WHERE name = 'alive'")
         try await fold()
     }
@@ -171,7 +172,7 @@ struct QueueFixture {
         try await pool.query(
             "UPDATE lease SET expires_at = now() - interval '1 hour' WHERE worker_id = $1", id)
         try await serveForHours()
-        try await queue.leases.sweep()
+        try await queue.jobs.leases.sweep()
         try await fold()
     }
 

@@ -53,11 +53,11 @@ extension LoadPlan {
     /// Of files, a target each.
     init(files urls: [String], sha256: String? = nil) {
         self.init()
-        for (place, url) in urls.enumerated() {
-            var object = Object(url: url, role: .file, target: Int32(place))
+        for (index, url) in urls.enumerated() {
+            var object = Object(url: url, role: .file, target: Int32(index))
             object.sha256 = sha256
             objects.append(object)
-            targets.append(Target(name: "file \(place)", weight: 1, objects: place..<(place + 1)))
+            targets.append(Target(name: "file \(index)", weight: 1, objects: index..<(index + 1)))
         }
     }
 }

@@ -93,7 +93,7 @@ private final class EndedLookup: HostLookup {
         return scenario
     }
 
-    private func refusal(
+    private func rejection(
         _ scenario: LoadScenario, lookup: FixedLookup? = nil,
         policy: AddressPolicy = AddressPolicy()
     ) async throws -> String {
@@ -178,8 +178,8 @@ private final class EndedLookup: HostLookup {
         #expect(plan.targets.map(\.name).dropFirst() == list.map(\.name)[...])
         #expect(plan.targets.map(\.weight)[1...].allSatisfy { $0 == 2 })
         #expect(plan.objects.last?.sha256 == "ab")
-        for (place, target) in plan.targets.enumerated() {
-            #expect(plan.objects[target.objects].allSatisfy { Int($0.target) == place })
+        for (index, target) in plan.targets.enumerated() {
+            #expect(plan.objects[target.objects].allSatisfy { Int($0.target) == index })
         }
         #expect(origin.requests.count == 201 * 3)
     }
@@ -200,7 +200,7 @@ private final class EndedLookup: HostLookup {
                 == ["m.mpd", "i.mp4", "1.m4s", "2.m4s"].map { "\(nginx.url)/\($0)" })
     }
 
-    // MARK: Refusals
+    // MARK: Rejections
 
     @Test func whatIsNoTitleIsNamed() async throws {
         let page = "<!DOCTYPE html><html><body>Sign in</body></html>"
@@ -219,7 +219,7 @@ private final class EndedLookup: HostLookup {
             ("/empty.mpd", "lists no segment"),
         ] {
             serveTitle("/t")
-            let message = try await refusal(
+            let message = try await rejection(
                 scenario([(origin.url("/t/main.m3u8"), .hls), (origin.url(path), .hls)]))
             #expect(message.hasPrefix("targets[1] (\(origin.url(path))): "), "\(message)")
             #expect(message.lowercased().contains(code), "\(message)")
@@ -244,11 +244,11 @@ private final class EndedLookup: HostLookup {
     @Test func whatIsNotThereIsNamed() async throws {
         // Nothing listens there.
         let port = 1
-        let message = try await refusal(scenario([("http://127.0.0.1:\(port)/a", .file)]))
+        let message = try await rejection(scenario([("http://127.0.0.1:\(port)/a", .file)]))
         #expect(message.contains("targets[0] (http://127.0.0.1:\(port)/a): origin.connect"))
-        let title = try await refusal(scenario([("http://127.0.0.1:\(port)/a.mpd", .dash)]))
+        let title = try await rejection(scenario([("http://127.0.0.1:\(port)/a.mpd", .dash)]))
         #expect(title.contains("targets[0] (http://127.0.0.1:\(port)/a.mpd): origin.connect"))
-        let name = try await refusal(
+        let name = try await rejection(
             scenario([("http://nowhere.example/a", .file)]), lookup: FixedLookup(hosts: [:]))
         #expect(
             name
@@ -259,7 +259,7 @@ private final class EndedLookup: HostLookup {
     @Test func checkingWantsDigests() async throws {
         var scenario = scenario([(origin.url("/a"), .file)])
         scenario.bodies = .checked
-        #expect(try await refusal(scenario).contains("field bodies: given \"check\""))
+        #expect(try await rejection(scenario).contains("field bodies: given \"check\""))
     }
 
     // MARK: Where requests may go
@@ -276,14 +276,14 @@ private final class EndedLookup: HostLookup {
 
     @Test func anotherHostIsRefused() async throws {
         serveElsewhere()
-        let message = try await refusal(
+        let message = try await rejection(
             scenario([(origin.url("/e.m3u8"), .hls)]), lookup: elsewhere)
         #expect(message.hasPrefix("targets[0]"))
         #expect(message.contains("names http://cdn.example/2.ts: the host is no target's"))
         for allow in ["ocdn.example", "*.cdn.example", "10.2.3.4/32", "10.3.0.0/16"] {
             var scenario = scenario([(origin.url("/e.m3u8"), .hls)])
             scenario.allow = [allow]
-            let message = try await refusal(scenario, lookup: elsewhere)
+            let message = try await rejection(scenario, lookup: elsewhere)
             #expect(message.contains("the host is no target's"), "\(allow)")
         }
     }
@@ -301,7 +301,7 @@ private final class EndedLookup: HostLookup {
         var scenario = scenario([(origin.url("/a"), .file)])
         scenario.allow = ["10.1.2.3/8"]
         #expect(
-            try await refusal(scenario).contains(
+            try await rejection(scenario).contains(
                 "field allow: '10.1.2.3/8' has bits after its prefix"))
     }
 
@@ -315,7 +315,7 @@ private final class EndedLookup: HostLookup {
             hosts: ["127.0.0.1": ["127.0.0.1"], "edge.example": ["10.1.1.1", "10.1.1.2"]])
         _ = try await run(scenario, lookup: lookup)
         lookup.hosts["edge.example"] = ["10.1.1.1", "93.184.216.34"]
-        let message = try await refusal(scenario, lookup: lookup)
+        let message = try await rejection(scenario, lookup: lookup)
         #expect(message.hasPrefix("targets[1]"))
         #expect(message.contains("edge.example is 93.184.216.34 here, a public address"))
         scenario.privateHosts = ["127.0.0.1"]
@@ -324,7 +324,7 @@ private final class EndedLookup: HostLookup {
 
     @Test func anAddressThatIsNeverConnectedToIsRefused() async throws {
         let metadata = FixedLookup(hosts: ["meta.example": ["169.254.169.254"]])
-        let message = try await refusal(
+        let message = try await rejection(
             scenario([("http://meta.example/a", .file)]), lookup: metadata)
         #expect(message.contains("meta.example is 169.254.169.254, which is link-local"))
         #expect(!message.contains("--allow-addresses"), "\(message)")
@@ -352,7 +352,7 @@ private final class EndedLookup: HostLookup {
     /// No longer prefix can allow one that is denied by itself.
     @Test func anAddressThatIsDeniedByItselfNamesTheBlock() async throws {
         let lookup = FixedLookup(hosts: ["lab.example": ["10.1.1.1"]])
-        let message = try await refusal(
+        let message = try await rejection(
             scenario([("http://lab.example/a", .file)]), lookup: lookup,
             policy: AddressPolicy(denied: [try AddressBlock("10.1.1.1/32")]))
         #expect(message.hasSuffix("10.1.1.1, which is in --deny-addresses as 10.1.1.1/32"))

@@ -18,7 +18,7 @@ import Testing
         return scenario
     }
 
-    private func refusal(
+    private func rejection(
         _ scenario: LoadScenario, lists: [String: [AssetSubmission]] = [:]
     ) async throws -> String? {
         do {
@@ -35,34 +35,34 @@ import Testing
         for status in [404, 403, 500] { origin.route("/\(status)", FaultOrigin.Response(status)) }
         for status in [404, 403, 500] {
             let url = origin.url("/\(status)")
-            let message = try await refusal(scenario([origin.url("/a"), url]))
+            let message = try await rejection(scenario([origin.url("/a"), url]))
             #expect(message == "targets[1] (\(url)): origin.http.\(status): status \(status)")
         }
         // The last may be one that passes.
         #expect(origin.count("/404") == 1 && origin.count("/500") == 3)
         origin.route(
             "/busy", inTurn: [FaultOrigin.Response(503), .init(503), .init(200, text: "ok")])
-        #expect(try await refusal(scenario([origin.url("/busy")])) == nil)
+        #expect(try await rejection(scenario([origin.url("/busy")])) == nil)
     }
 
     @Test func oneThatMayFailDoes() async throws {
         origin.route("/r", FaultOrigin.Response(302, headers: [("Location", "/a")]))
         var errors = scenario([origin.url("/missing"), origin.url("/r")])
-        for place in errors.targets.indices { errors.targets[place].mayFail = true }
-        #expect(try await refusal(errors) == nil)
+        for index in errors.targets.indices { errors.targets[index].mayFail = true }
+        #expect(try await rejection(errors) == nil)
         // A dead one starts as well.
         var nobody = scenario(["http://127.0.0.1:1/a"])
-        let message = try #require(try await refusal(nobody))
+        let message = try #require(try await rejection(nobody))
         #expect(message.contains("targets[0] (http://127.0.0.1:1/a): origin.connect: "))
         nobody.targets[0].mayFail = true
-        #expect(try await refusal(nobody) == nil)
+        #expect(try await rejection(nobody) == nil)
     }
 
     @Test func itIsAskedAsTheLoadDoes() async throws {
         origin.serve("/a", [1])
         var scenario = scenario([origin.url("/a")])
         scenario.http.headers = [try RequestHeader(name: "X-Token", value: "7")]
-        #expect(try await refusal(scenario) == nil)
+        #expect(try await rejection(scenario) == nil)
         #expect(origin.requests.map(\.method) == ["GET"])
         #expect(origin.requests.first?.headers["x-token"] == "7")
         #expect(origin.requests.first?.headers["range"] == nil)
@@ -81,11 +81,11 @@ import Testing
         var some = scenario((0..<150).map { origin.url("/t\($0)") })
         for number in 0..<150 { origin.serve("/t\(number)", [1]) }
         some.targets.insert(LoadTarget(name: "l", source: .list("l")), at: 0)
-        #expect(try await refusal(some, lists: ["l": list]) == nil)
+        #expect(try await rejection(some, lists: ["l": list]) == nil)
         #expect(origin.count("/l0") == 1 && origin.requests.count == 100)
         #expect(other.requests.count == 1)
         other.route("/x", FaultOrigin.Response(404))
-        let message = try await refusal(some, lists: ["l": list])
+        let message = try await rejection(some, lists: ["l": list])
         #expect(
             message?.hasPrefix("targets[0] (l: f): origin.http.404") == true, "\(message ?? "")")
     }
@@ -120,11 +120,11 @@ import Testing
     @Test func anAuthorityThatIsNotKnownEndsIt() async throws {
         let secure = try await SecureOrigin()
         var scenario = scenario(["https://localhost:\(secure.port)/a"])
-        #expect(try await refusal(scenario)?.contains("origin.tls: ") == true)
+        #expect(try await rejection(scenario)?.contains("origin.tls: ") == true)
         scenario.http.caFile = secure.authority
-        #expect(try await refusal(scenario) == nil)
+        #expect(try await rejection(scenario) == nil)
         // Plain HTTP where TLS is spoken.
-        #expect(try await refusal(self.scenario(["http://localhost:\(secure.port)/a"])) != nil)
+        #expect(try await rejection(self.scenario(["http://localhost:\(secure.port)/a"])) != nil)
     }
 
     /// Over TLS, HTTP/2 has connections that are used again; without it only where the library can.
@@ -142,7 +142,7 @@ import Testing
         scenario = self.scenario(["http://127.0.0.1:\(secure.plain)/a"])
         scenario.http.version = .http2
         scenario.caps.requests = 50
-        let message = try await refusal(scenario)
+        let message = try await rejection(scenario)
         if let message {
             #expect(message.hasPrefix("field http.version: given 2 for targets[0] ("))
             scenario.http.keepsAlive = false
@@ -161,6 +161,6 @@ import Testing
         ]
         scenario.http.version = .http2
         scenario.http.keepsAlive = false
-        #expect(try await refusal(scenario)?.contains("origin.http.404") == true)
+        #expect(try await rejection(scenario)?.contains("origin.http.404") == true)
     }
 }

@@ -35,7 +35,7 @@ import Transfer
         return scenario
     }
 
-    private func refusal(
+    private func rejection(
         _ scenario: LoadScenario, lookup: any HostLookup = SystemHostLookup()
     ) async throws -> String {
         do {
@@ -50,7 +50,7 @@ import Transfer
     }
 
     @Test func aPlaylistOnAnotherHostIsNotAskedFor() async throws {
-        let message = try await refusal(try scenario(origin.url("/main.m3u8"), .hls))
+        let message = try await rejection(try scenario(origin.url("/main.m3u8"), .hls))
         #expect(message.contains("targets[0] (\(origin.url("/main.m3u8"))): names \(elsewhere)?…"))
         #expect(message.contains("allow it with \"allow\": [\"localhost\"]"))
         #expect(other.requests.isEmpty)
@@ -81,7 +81,7 @@ import Transfer
         _ = try await preflight(scenario)
         #expect(other.requests.map(\.path) == ["/1.ts"])
         other.route("/1.ts", FaultOrigin.Response(403))
-        let message = try await refusal(scenario)
+        let message = try await rejection(scenario)
         #expect(
             message.hasSuffix(
                 "names http://localhost:\(other.port)/1.ts: origin.http.403: status 403"))
@@ -93,7 +93,7 @@ import Transfer
         origin.route(
             "/r",
             FaultOrigin.Response(302, headers: [("Location", "\(elsewhere)?signature=S3CRET")]))
-        let message = try await refusal(try scenario(origin.url("/r"), kind))
+        let message = try await rejection(try scenario(origin.url("/r"), kind))
         #expect(message.contains("targets[0] (\(origin.url("/r"))): origin.redirected: "))
         #expect(
             message.contains(
@@ -108,7 +108,7 @@ import Transfer
     @Test(arguments: [AssetKind.hls, .file])
     func aNameThatLeadsElsewhereThanBeforeIsNotAsked(kind: AssetKind) async throws {
         let lookup = FixedLookup(hosts: ["127.0.0.1": ["93.184.216.34"]])
-        let message = try await refusal(
+        let message = try await rejection(
             try scenario(origin.url("/main.m3u8"), kind), lookup: lookup)
         #expect(message.contains("origin.addressNotOfTarget"), "\(message)")
         #expect(message.contains("Check the host's DNS"), "\(message)")

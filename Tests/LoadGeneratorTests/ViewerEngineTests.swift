@@ -13,13 +13,13 @@ import Testing
     ) -> LoadPlan {
         origin.serve("/title.m3u8", Array("#EXTM3U".utf8))
         origin.serve("/init.mp4", [1, 2, 3])
-        for place in 0..<count {
-            origin.serve("/\(place).m4s", [UInt8](repeating: 1, count: 1_000))
+        for index in 0..<count {
+            origin.serve("/\(index).m4s", [UInt8](repeating: 1, count: 1_000))
         }
         var plan = LoadPlan(
             files: ["/title.m3u8", "/init.mp4"].map { origin.url($0) }
                 + (0..<count).map { origin.url("/\($0).m4s") })
-        for place in plan.objects.indices { plan.objects[place].target = 0 }
+        for index in plan.objects.indices { plan.objects[index].target = 0 }
         plan.targets = [LoadPlan.Target(name: "title", weight: 1, objects: plan.objects.indices)]
         plan.targets[0].title = MediaTitle(
             manifest: 0,

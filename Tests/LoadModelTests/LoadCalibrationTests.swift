@@ -60,10 +60,10 @@ import Testing
         }
         #expect(ladder.poolMeasurements.map(\.workers) == [1, 2])
         #expect(ladder.sharedCores == "of 3, 4 workers had 2 cores together")
-        #expect(ladder.calibrationRefusal == nil)
+        #expect(ladder.noCalibrationReason == nil)
         ladder.steps.removeFirst(2)
         #expect(ladder.poolMeasurements.isEmpty)
-        #expect(ladder.calibrationRefusal?.contains("had 2 cores together") == true)
+        #expect(ladder.noCalibrationReason?.contains("had 2 cores together") == true)
         // A test that ran once, with more threads than cores, is of as many workers as cores.
         #expect(ladder.steps[1].result.poolMeasurement?.workers == 2)
     }
@@ -127,16 +127,16 @@ import Testing
         ]
         for (reason, change) in changes {
             var result = Self.result(requests: 200)
-            #expect(result.calibrationRefusal == nil)
+            #expect(result.noCalibrationReason == nil)
             change(&result)
             #expect(result.poolMeasurement == nil)
-            #expect(result.calibrationRefusal?.contains(reason) == true, "\(reason)")
+            #expect(result.noCalibrationReason?.contains(reason) == true, "\(reason)")
         }
         // All that was to be sent was sent, as fast as it could be.
         var capped = Self.result(requests: 200)
         capped.ending = .capped
         #expect(capped.poolMeasurement != nil)
         let search = LoadLadder(kind: .search, unit: .users)
-        #expect(search.calibrationRefusal?.contains("--search") == true)
+        #expect(search.noCalibrationReason?.contains("--origin-from") == true)
     }
 }

@@ -111,4 +111,83 @@ import Testing
             ($0 as? Failure)?.message.contains("thresholds[0].abortAfterSeconds") == true
         }
     }
+    private static func scenario(_ threshold: String, _ kind: AssetKind) throws -> LoadScenario {
+        var scenario = LoadScenario()
+        scenario.targets = [LoadTarget(name: "edge", source: .url("http://h/a", kind))]
+        scenario.stages = [LoadStage(seconds: 1, from: 1, to: 1)]
+        scenario.thresholds = [try LoadThreshold.parse(threshold)]
+        return scenario
+    }
+
+    private static func rejection(_ body: () throws -> Void) -> String? {
+        do { try body() } catch let error as Failure {
+            return error.code == .inputField ? error.message : nil
+        } catch {}
+        return nil
+    }
+
+    /// A plain file has one kind, and no renditions.
+    @Test(
+        arguments: [
+            ("p99(total){kind=segment} < 1s", nil), ("p99(total){kind=media} < 1s", "file"),
+            ("p99(total){kind=redirect} < 1s", "file"), ("p99(total){kind=file} < 1s", ""),
+            ("p99(total){status=503} < 1s", ""),
+            ("p99(total){rendition=720p} < 1s", "no rendition"),
+            ("p99(total){pathway=a} < 1s", "no pathway"),
+        ] as [(String, String?)])
+    func groupsThatCannotOccurInFilesAreRefused(threshold: String, allowed: String?) throws {
+        guard let allowed else {
+            #expect(throws: (any Error).self) { try LoadThreshold.parse(threshold) }
+            return
+        }
+        let scenario = try Self.scenario(threshold, .file)
+        let message = Self.rejection { try scenario.check() }
+        #expect((message == nil) == allowed.isEmpty, "\(message ?? "")")
+        #expect(message?.contains("allowed \(allowed)") ?? true, "\(message ?? "")")
+    }
+
+    @Test func redirectsOccurWhereTheyAreFollowed() throws {
+        var scenario = try Self.scenario("p99(total){kind=redirect} < 1s", .file)
+        scenario.http.maxRedirects = 3
+        try scenario.check()
+    }
+
+    /// Pathways are of steered targets, and steering requests of those with a server.
+    @Test func pathwaysOccurWhereATargetIsSteered() throws {
+        var scenario = try Self.scenario("rate{pathway=a} > 1/s", .hls)
+        scenario.user = .viewers(ViewerSettings())
+        var plan = LoadPlan()
+        plan.objects = [LoadPlan.Object(url: "http://h/m", role: .playlist, target: 0)]
+        plan.targets = [LoadPlan.Target(name: "edge", weight: 1, objects: 0..<1)]
+        let message = Self.rejection { try scenario.checkGroups(of: plan) }
+        #expect(message?.contains("no pathway") == true, "\(message ?? "")")
+        plan.targets[0].steering = SteeringSource(
+            form: .hls, pathways: [SteeringSource.Pathway(name: "a")])
+        try scenario.checkGroups(of: plan)
+        scenario.thresholds = [try LoadThreshold.parse("rate{kind=steering} > 1/s")]
+        #expect(Self.rejection { try scenario.checkGroups(of: plan) } != nil)
+        plan.objects[0].isSteering = true
+        try scenario.checkGroups(of: plan)
+    }
+
+    /// What a title has is known once it was read, unless it is live.
+    @Test(arguments: [
+        ("rate{kind=media} > 1/s", true), ("rate{kind=key} > 1/s", false),
+        ("rate{rendition=\"1280x720 1000 kbit/s\"} > 1/s", true),
+        ("rate{rendition=4k} > 1/s", false), ("rate{target=edge} > 1/s", true),
+    ])
+    func groupsOfATitleAreCheckedAgainstItsPlan(threshold: String, occurs: Bool) throws {
+        let scenario = try Self.scenario(threshold, .hls)
+        try scenario.check()
+        var plan = LoadPlan()
+        plan.renditions = ["1280x720 1000 kbit/s"]
+        plan.objects = [.playlist, .media].map { (role: SegmentRole) in
+            LoadPlan.Object(url: "http://h/\(role)", role: role, target: 0)
+        }
+        plan.targets = [LoadPlan.Target(name: "edge", weight: 1, objects: 0..<2)]
+        let message = Self.rejection { try scenario.checkGroups(of: plan) }
+        #expect((message == nil) == occurs, "\(message ?? "")")
+        plan.targets[0].live = livePlan(.dash).targets[0].live
+        try scenario.checkGroups(of: plan)
+    }
 }

@@ -130,9 +130,9 @@ import Testing
         var sum = LoadInterval(second: 0)
         for second in 0..<3 {
             var interval = LoadInterval(second: second)
-            for place in 0..<400 { interval.errors["made.up.\(second).\(place)"] = 1 }
-            for place in 0..<600 {
-                interval.machines["\(second) \(place)"] = LoadMachine(
+            for index in 0..<400 { interval.errors["made.up.\(second).\(index)"] = 1 }
+            for index in 0..<600 {
+                interval.machines["\(second) \(index)"] = LoadMachine(
                     name: "m", cpus: [], cpuSeconds: 0)
             }
             sum.add(interval)

@@ -214,7 +214,7 @@ import Titles
     /// Sections without segments are none of a player's, however many.
     @Test func sectionsWithoutSegmentsAreBounded() throws {
         var text = "#EXTM3U\n"
-        for place in 0..<20_000 { text += "#EXT-X-MAP:URI=\"\(place).mp4\"\n" }
+        for index in 0..<20_000 { text += "#EXT-X-MAP:URI=\"\(index).mp4\"\n" }
         text += "#EXTINF:2,\n1.m4s\n#EXT-X-ENDLIST\n"
         let (plan, track) = try media(text)
         #expect(needs(plan, track)[0].count == 8)

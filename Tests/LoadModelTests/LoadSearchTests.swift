@@ -10,7 +10,7 @@ import Testing
         var tried: [Double] = []
         while let level = search.next {
             tried.append(level)
-            search.record(holds: level <= limit)
+            search.record(level <= limit ? .holds(perSecond: nil) : .breaks)
         }
         return (search, tried)
     }
@@ -54,8 +54,77 @@ import Testing
         var tried = 0
         while search.next != nil {
             tried += 1
-            search.record(holds: tried % 3 != 0)
+            search.record(tried % 3 != 0 ? .holds(perSecond: nil) : .breaks)
         }
         #expect(tried <= LoadSearch.maxSteps)
+    }
+
+    // MARK: Busy machines
+
+    /// Other work on the machine is waited for, and is no reason to search lower.
+    @Test func aBusyMachineEndsItWhereItStaysBusy() {
+        var search = LoadSearch(first: 150, most: 1e9, isWhole: false)
+        search.record(.holds(perSecond: nil))
+        var pauses: [Double] = []
+        while search.next == 300 {
+            pauses.append(search.pauseSeconds)
+            #expect(search.attempt == pauses.count)
+            search.record(.machineBusy)
+        }
+        #expect(pauses == [0] + LoadSearch.busyPauses)
+        #expect(search.next == nil && search.end == .machineBusy(300))
+        #expect(search.highest == 150 && search.lowestBroken == nil)
+    }
+
+    @Test func aBusyMomentIsForgotten() {
+        var search = LoadSearch(first: 150, most: 1e9, isWhole: false)
+        search.record(.machineBusy)
+        search.record(.machineBusy)
+        search.record(.holds(perSecond: nil))
+        #expect(search.next == 300 && search.pauseSeconds == 0 && search.attempt == 1)
+        search.record(.machineBusy)
+        search.record(.breaks)
+        #expect(search.lowestBroken == 300 && search.end == nil && search.next != nil)
+    }
+
+    /// A generator without CPU left is tried once more at once, and searched below.
+    @Test func aGeneratorIsTriedOnceMore() {
+        var search = LoadSearch(first: 400, most: 1e9, isWhole: false)
+        search.record(.generator)
+        #expect(search.next == 400 && search.pauseSeconds == 0 && search.lowestBroken == nil)
+        search.record(.generator)
+        #expect(search.next == 200 && search.lowestBroken == 400)
+    }
+
+    // MARK: Throughput
+
+    /// The users tried, and the end, of a server that serves `throughput` of so many users.
+    private static func knee(
+        first: Double = 10, endsAtKnee: Bool = true, most: Double = 10_000,
+        _ throughput: (Double) -> Double
+    ) -> (search: LoadSearch, tried: [Double]) {
+        var search = LoadSearch(first: first, most: most, isWhole: true, endsAtKnee: endsAtKnee)
+        var tried: [Double] = []
+        while let users = search.next {
+            tried.append(users)
+            search.record(.holds(perSecond: throughput(users)))
+        }
+        return (search, tried)
+    }
+
+    @Test func usersAreRaisedUntilThroughputStopsRising() {
+        let (search, tried) = Self.knee { min($0 * 500, 20_000) * (1 + $0 / 1e4) }
+        #expect(search.end == .knee(.init(level: 40, perSecond: 20_080)))
+        #expect(tried == [10, 20, 40, 80, 160, 320])
+        // Not with a bound that fails at some number of users, nor while throughput rises slowly.
+        let bounded = Self.knee(endsAtKnee: false) { min($0 * 500, 20_000) }
+        #expect(bounded.search.end == nil && bounded.tried.last == 10_000)
+        let rising = Self.knee { 100 * $0.squareRoot().squareRoot().squareRoot() }
+        #expect(rising.search.end == nil && rising.search.highest == 10_000)
+    }
+
+    @Test func aServerThatIsFullFromTheStartIsKnownAfterThreeDoublings() {
+        let (search, tried) = Self.knee(first: 1) { _ in 300 }
+        #expect(search.end == .knee(.init(level: 1, perSecond: 300)) && tried == [1, 2, 4, 8])
     }
 }

@@ -15,7 +15,8 @@ import Testing
         ("mean(viewer_bit_rate) > 2.5Mbit/s", .mean(.viewerBitRate), 2_500),
         ("rebuffer_ratio < 0.5%", .rebufferRatio, 0.005),
         ("error_rate <= 0.001", .errorRate, 0.001),
-        ("error_rate <= 100%", .errorRate, 1),
+        ("error_rate < 100%", .errorRate, 1),
+        ("error_rate >= 100%", .errorRate, 1),
         ("rate > 100/s", .requestRate, 100),
         ("rate >= 100", .requestRate, 100),
         ("throughput > 1Gbit/s", .throughput, 1e9),
@@ -63,7 +64,19 @@ import Testing
         ("p99(total) < nan", "nan", "a time with its unit"),
         ("p99(total) << 5ms", "< 5ms", "a time with its unit"),
         ("error_rate < 101%", "101%", "0% to 100%"),
-        ("error_rate < 2", "2", "0% to 100%"),
+        ("error_rate < 2", "2", "0% to 100%, or 0 to 1. A percentage has its sign: 2%"),
+        ("error_rate < 1", "1", "A percentage has its sign: 1%"),
+        ("error_rate <= 1.0", "1.0", "A percentage has its sign: 1.0%"),
+        ("late_sends < 1", "1", "A percentage has its sign: 1%"),
+        ("failed_viewers <= 5", "5", "A percentage has its sign: 5%"),
+        ("p95(viewer_rebuffer_ratio) < 1", "1", "A percentage has its sign: 1%"),
+        ("error_rate{kind=media} < 1", "1", "A percentage has its sign: 1%"),
+        ("error_rate <= 100%", "<= 100%", "this one always holds"),
+        ("missed_sends >= 0", ">= 0", "this one always holds"),
+        ("error_rate < 0%", "< 0%", "this one never holds"),
+        ("rebuffer_ratio > 100%", "> 100%", "this one never holds"),
+        ("p99(total) < 0ms", "< 0ms", "this one never holds"),
+        ("rate >= 0", ">= 0", "this one always holds"),
         ("error_rate < 5ms", "5ms", "0% to 100%"),
         ("throughput > 5", "5", "1Gbit/s"),
         ("throughput > 5GB", "5GB", "1Gbit/s"),
@@ -163,9 +176,9 @@ import Testing
 
     /// A test that sent nothing has shown nothing.
     @Test(arguments: [
-        "p99(first_byte) < 1h", "mean(total) < 1h", "max(total) < 1h", "error_rate <= 100%",
-        "rate >= 0/s", "throughput >= 0bit/s", "rebuffer_ratio <= 100%", "late_segments <= 100%",
-        "late_sends <= 100%", "missed_sends <= 100%", "failed_viewers <= 100%",
+        "p99(first_byte) < 1h", "mean(total) < 1h", "max(total) < 1h", "error_rate <= 99%",
+        "rate < 9/s", "throughput < 9bit/s", "rebuffer_ratio <= 99%", "late_segments <= 99%",
+        "late_sends <= 99%", "missed_sends <= 99%", "failed_viewers <= 99%",
         "p99(startup) < 1h",
     ])
     func whatWasNotMeasuredDoesNotHold(text: String) throws {

@@ -134,6 +134,35 @@ import Testing
         #expect(seeds.notes.isEmpty)
     }
 
+    /// More requests were asked for: that more came says nothing of the server.
+    @Test func theRateThatWasAskedForIsNotJudged() throws {
+        let comparison = Self.compare(
+            try Self.report(seed: 1),
+            try Self.report(seed: 2, perSecond: 220) {
+                $0.stages = [LoadStage(seconds: 30, from: 220, to: 220)]
+            })
+        for name in ["rate", "throughput"] {
+            #expect(try Self.figure(name, comparison).verdict == .asked)
+        }
+        #expect(try Self.figure("p50(total)", comparison).verdict == .same)
+        #expect(!comparison.isWorse && !comparison.text.contains("better"), "\(comparison.text)")
+        #expect(
+            comparison.text.contains(
+                "Not judged, because the plans ask for different rates: rate, throughput."))
+        // A longer test asks for the same rate.
+        let longer = Self.compare(
+            try Self.report(seed: 1), try Self.report(seed: 2, seconds: 60, perSecond: 150))
+        #expect(try Self.figure("rate", longer).verdict == .worse)
+        // Users ask for no rate.
+        let users = Self.compare(
+            try Self.report(seed: 1) { $0.model = .closed },
+            try Self.report(seed: 2, perSecond: 220) {
+                $0.model = .closed
+                $0.stages = [LoadStage(seconds: 30, from: 220, to: 220)]
+            })
+        #expect(try Self.figure("rate", users).verdict == .better)
+    }
+
     @Test func longTestsHaveLongerBlocks() throws {
         let report = try Self.report(seed: 1, seconds: 500, perSecond: 2)
         #expect(report.blocks.count == 100)
@@ -142,22 +171,22 @@ import Testing
     }
 
     @Test func whatIsNoReportIsRefused() throws {
-        func refusal(_ text: String) -> Failure? {
+        func rejection(_ text: String) -> Failure? {
             #expect(throws: Failure.self) {
                 try LoadReportFile(Array(text.utf8), label: "x.json")
             }
         }
         for text in ["", "[]", "{}", "{\"schema\": 7}"] {
-            #expect(refusal(text)?.code == .inputMalformed)
-            #expect(refusal(text)?.message.contains("x.json") == true)
+            #expect(rejection(text)?.code == .inputMalformed)
+            #expect(rejection(text)?.message.contains("x.json") == true)
         }
         var recorder = LoadRecorder()
         for second in 0..<7 { _ = recorder.add(LoadInterval(second: second), of: 1) }
         let short = try LoadJSON.text(recorder.result)
-        #expect(refusal(short)?.message.contains("7 seconds of measured load") == true)
+        #expect(rejection(short)?.message.contains("7 seconds of measured load") == true)
         let other = short.replacing("dray.loadtest/1", with: "dray.loadtest/9")
-        #expect(refusal(other)?.message.contains("given \"dray.loadtest/9\"") == true)
+        #expect(rejection(other)?.message.contains("given \"dray.loadtest/9\"") == true)
         let impossible = short.replacing("\"succeeded\" : 0", with: "\"succeeded\" : -1")
-        #expect(refusal(impossible)?.message.contains("impossible counts") == true)
+        #expect(rejection(impossible)?.message.contains("impossible counts") == true)
     }
 }

@@ -36,9 +36,9 @@ import Testing
             func add(_ dimension: LoadDimension, _ name: String, milliseconds: Int64, failed: Bool)
             {
                 var group = LoadGroup()
-                for place in 1...100 {
+                for index in 1...100 {
                     group.record(
-                        total: milliseconds * 1_000 * (place > 98 ? 5 : 1), firstByte: 1_000,
+                        total: milliseconds * 1_000 * (index > 98 ? 5 : 1), firstByte: 1_000,
                         bytes: 1_000, isFailure: failed, isAfterLoad: false,
                         recordsFailures: dimension == .status)
                 }

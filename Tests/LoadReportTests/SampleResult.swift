@@ -56,8 +56,8 @@ enum SampleResult {
             }
             for (name, failed) in [("edge", 15), ("list", 3)] {
                 var tally = LoadTally()
-                for place in 0..<5_375 {
-                    tally.record(bytes: 65_536, microseconds: 5_100, isFailure: place < failed)
+                for index in 0..<5_375 {
+                    tally.record(bytes: 65_536, microseconds: 5_100, isFailure: index < failed)
                 }
                 result.breakdown.targets[name] = tally
             }
@@ -75,13 +75,13 @@ enum SampleResult {
         interval.counts.cpuSeconds = Double(rate) / 1_000
         interval.counts.inFlight = 12
         if second == 0 { for _ in 0..<64 { interval.record(420, .connect) } }
-        for place in 0..<rate {
+        for index in 0..<rate {
             let took = Int64.random(in: 800...9_000, using: &random)
             // A freeze of 1.4 s: what was due within it waits for its end.
-            let waited = second == 30 ? Int64(1_400_000 - 1_400_000 * place / rate) : 0
+            let waited = second == 30 ? Int64(1_400_000 - 1_400_000 * index / rate) : 0
             interval.record(waited, .sendDelay)
             interval.counts.bytes += 65_536
-            if place == 0, second % 3 == 0 {
+            if index == 0, second % 3 == 0 {
                 interval.counts.failed += 1
                 interval.errors[
                     second % 2 == 0 ? "origin.http.503" : "origin.timeout", default: 0] += 1

@@ -51,6 +51,58 @@ import Testing
                 == true)
     }
 
+    /// Two cores that something else uses.
+    @Test("late sends of a generator with little CPU use are of a busy machine")
+    func busyMachine() {
+        var late = Self.result { ($0.lateSends, $0.cpuSeconds) = (60, 0.04) }
+        #expect(late.machineIsBusy && !late.generatorIsLimit && late.limit == .machineBusy)
+        #expect(
+            late.warnings == [
+                "6 % of the requests were sent over 10 ms late although a slot was free, and the "
+                    + "generator used 2 % of its 2 cores: the machine is busy with other work."
+            ])
+        // What breaks then may be due to it.
+        late.verdicts = [
+            LoadVerdict(threshold: .defaultErrorRate, measured: 0.02, holds: false)
+        ]
+        #expect(late.limit == .machineBusy)
+        var own = Self.result { $0.lateSends = 60 }
+        own.verdicts = late.verdicts
+        #expect(own.limit == .generator && !own.machineIsBusy)
+        // A threshold that breaks while all is sent in time is certain.
+        var inTime = Self.result { $0.cpuSeconds = 1.9 }
+        inTime.verdicts = late.verdicts
+        #expect(inTime.limit == .threshold)
+    }
+
+    @Test("failures of the warm-up are reported, as they are in no result")
+    func warmUp() {
+        var result = Self.result { _ in }
+        (result.warmUp.counts.failed, result.warmUp.counts.succeeded) = (9, 91)
+        #expect(result.warnings.isEmpty)
+        (result.warmUp.counts.failed, result.warmUp.counts.succeeded) = (2_272, 30_000)
+        #expect(
+            result.warnings == [
+                "2,272 requests of 32,272 failed in the warm-up, which is in no result."
+            ])
+    }
+
+    @Test("viewers of the warm-up are not missing where more ended than started")
+    func viewersOfTheWarmUp() {
+        var result = Self.result { _ in }
+        result.scenario.user = .viewers(ViewerSettings())
+        result.scenario.model = .open(.constant)
+        result.total.counts.planned = 269
+        (result.total.counts.viewersStarted, result.total.counts.viewersEnded) = (269, 337)
+        (result.warmUp.counts.viewersStarted, result.warmUp.counts.viewersEnded) = (80, 5)
+        let text = LoadSummary(result, usesUnicode: true).text
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(
+            text.contains(
+                "viewers 269 started of 269 planned, beside 75 of the warm-up; of these and those "
+                    + "337 ended, 0 of them failed"), "\(text)")
+    }
+
     @Test("a test that its caps end has ended as it was asked to")
     func capped() {
         var result = Self.result { $0.unfinished = 1 }

@@ -17,7 +17,7 @@ import Testing
     ])
     func theMessageBeginsWithThePlace(place: FailureLocation, message: String, line: Int?) {
         let failure = Failure(.inputField, at: place, "wrong")
-        #expect(failure.message == message && failure.place?.lineOfList == line)
+        #expect(failure.message == message && failure.location?.lineOfList == line)
         #expect(
             Failure(.inputField, at: place, "wrong", allowed: "1 to 2").message
                 == message + ", allowed 1 to 2")
@@ -27,7 +27,7 @@ import Testing
         let inner = Failure(.inputURL, at: .field("url"), "is missing", allowed: "a URL")
         let outer = inner.at(.line(2))
         #expect(outer.message == "line 2: field url: is missing, allowed a URL")
-        #expect(outer.place == .line(2))
+        #expect(outer.location == .line(2))
         let plain = Failure(.inputURL, "is missing").at(.line(2, field: "url"))
         #expect(plain.message == "line 2: field url: is missing")
         #expect(plain.inDocument("a.txt").message == "a.txt: line 2: field url: is missing")
@@ -43,6 +43,34 @@ import Testing
         let object = try JSONDecoder().decode([String: String].self, from: bytes)
         #expect(object == ["code": "input.field", "message": failure.message])
         let back = try JSONDecoder().decode(Failure.self, from: bytes)
-        #expect(back == failure && back.hashValue == failure.hashValue && back.place == nil)
+        #expect(back == failure && back.hashValue == failure.hashValue && back.location == nil)
+    }
+
+    /// As PostgreSQL writes them.
+    @Test(arguments: [
+        (
+            #"{"keyTaken" : {"key" : "h/m", "holder" : "http://h/m?…", "catalog" : "one", "isOther" : false}}"#,
+            "h/m: http://h/m?… of catalog one is stored there"
+        ),
+        (
+            #"{"keyTaken" : {"key" : "h/\"m", "holder" : "http://h/m", "catalog" : "one", "isOther" : true}}"#,
+            "h/\"m: http://h/m of catalog one is stored there; submit under the name one to replace it"
+        ),
+        (
+            #"{"maxSites" : {"sites" : 2, "allowed" : 2}}"#,
+            "maxSites: the title is at 2 other sites; allowed: 2 in all."
+        ),
+        (
+            #"{"maxFetches" : {"fetches" : 3, "seconds" : 0.5, "allowed" : 2}}"#,
+            "maxFetches: the title was fetched 3 times within 0.5 s; allowed: 2."
+        ),
+        (#"{"freed" : {"files" : 1, "bytes" : 10}}"#, "1 file, 10 bytes"),
+        (#"{"freed" : {"files" : 0, "bytes" : 1}}"#, "0 files, 1 byte"),
+    ])
+    func recordedFactsAreSaidInASentence(json: String, sentence: String) throws {
+        let facts = try JSONDecoder().decode(RecordedFacts.self, from: Data(json.utf8))
+        #expect(facts.sentence == sentence)
+        let encoded = try JSONEncoder().encode(facts)
+        #expect(try JSONDecoder().decode(RecordedFacts.self, from: encoded) == facts)
     }
 }

@@ -17,11 +17,11 @@ import Transfer
             `Sources/Content/Transfer/Engine/TransferState.swift`, `Sources/Base/Model/States/LoadTestState.swift` and
             `Sources/Base/Model/States/LoadShardState.swift` by `scripts/generate-docs`; change those, then run it.
 
-            The asset, the catalog, the load test and its shards are the coordinator's record, kept in
-            PostgreSQL: what the cluster knows. A segment has no state of its own: it is done or failed by
-            its result, and outstanding while it has a job, which a lease may hold. The transfer is what
-            one attempt of a worker is doing, and lives in that worker alone. A state changes as these
-            tables list, and in no other way; tests of the running system see each change that is listed.
+            Coordinators keep the states of assets, catalogs, load tests and their shards in PostgreSQL. A
+            segment has no state of its own: it is done or failed by its result, and outstanding while it
+            has a job, which a lease may hold. A transfer is one attempt of a worker, and exists in that
+            worker alone. A state changes only as these tables list; tests of the running system see each
+            change that is listed.
 
 
             """
@@ -39,7 +39,9 @@ import Transfer
     /// Phrases instead of the field's terms do not return; `docs/glossary.md` has Dray's own words.
     @Test(arguments: [
         " goes on", "Goes on", " gone on", " go on with", "not to be had", " is told", " are told",
-        " comes to", "passed over", "left alone",
+        " comes to", "passed over", "left alone", "refusal", "Refusal", "trouble", "Trouble",
+        "obstacle",
+        "sighting", "LoadTestNews", "Meant is", "/// Of ", "-- Of ",
     ])
     func sourcesAndPagesUseTheFieldsWords(phrase: String) throws {
         let pages = try FileManager.default.contentsOfDirectory(
@@ -62,9 +64,9 @@ import Transfer
 
             Every failure, in a message, an API answer, a log or a report, carries one of these codes.
             Numbers and names are stable and are never used again for something else. "By itself" says
-            what Dray does about it: an attempt that may succeed later is repeated with growing pauses, as
-            often as the table says in all; a mirror is requested if the list has one; the manifest is read
-            again for a fresh URL if that of a title's segment is signed. `dray report` shows
+            what Dray does about it. An attempt that may succeed later is repeated with growing pauses; the
+            table has the number of attempts. If the list has a mirror, Dray requests it. If the URL of a
+            title's segment is signed, Dray reads the manifest again for a fresh URL. `dray report` shows
             [what this saves](reports.md#recovery).
 
 

@@ -62,6 +62,7 @@ import Testing
             scenario.given = given.mapValues { Estimate($0) }
             var options = Plan.Options()
             (options.months, options.draws, options.simulatedJobs) = (2, 3, 3_000)
+            options.waitJobs = 3_000
             // What contradicts itself is refused.
             guard let plan = try? Plan(scenario, options) else { continue }
             planned += 1

@@ -128,6 +128,15 @@ import Testing
         }
     }
 
+    /// A search measures a server: the rejection names the options that take it.
+    @Test func aSearchIsRefusedWithTheOptionThatTakesIt() throws {
+        let json =
+            #"{"calibration": [], "noCalibration": "its load was limited by thresholds", "#
+            + #""ladder": {"kind": "search", "highest": 200}}"#
+        let error = try #require(throws: PlannerError.self) { try Calibration.read(json) }
+        #expect("\(error)".contains("--origin-from") && "\(error)".contains("--edge-from"))
+    }
+
     /// Runs of 1, 2 and 4 workers a percent off a straight line show no peak.
     @Test func noiseIsNotTakenForCoherency() throws {
         let found = try Calibration.read("1,76.2\n2,151.3\n4,296.9\n")

@@ -127,9 +127,7 @@ import Testing
         #expect(isNear(try #require(rows["fetch time"]?.error), 0.25))
         #expect(isNear(try #require(rows["CV² of fetch times"]?.error), 1))
         #expect(rows["assets failed"]?.predicted == 0 && rows["assets failed"]?.error == nil)
-        #expect(
-            rows["bytes, with the plan's segments"]?.measured == 1e9
-                && predicted("bytes, with the plan's segments") > 0)
+        #expect(rows.keys.allSatisfy { !$0.hasPrefix("bytes") })
         #expect(check.notes.count == 1)
         run.utilisation = -1
         let error = #expect(throws: PlannerError.self) { try RunCheck(Self.values([:]), run) }

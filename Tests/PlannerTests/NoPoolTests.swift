@@ -80,7 +80,10 @@ import Testing
         #expect(workers.needed == nil && workers.total == nil)
         #expect(plan.sizing.machines.workers == nil && plan.sizing.machines.total == nil)
         #expect(plan.sizing.connections.originMost.map { Double($0) } == given[.originConnections])
-        #expect(plan.costs.isEmpty)
+        // An origin with higher limits has a price, marked so; nothing else has one.
+        let isOrigin = limit.hasPrefix("origin.")
+        #expect(plan.costsWithoutLimits == (isOrigin ? [limit] : []))
+        #expect(plan.costs.isEmpty != isOrigin)
         #expect(plan.problems.count { $0.hasPrefix("No pool suffices: ") } == goals.count)
         #expect(plan.growth.months.allSatisfy { $0.workers == nil && $0.machines == nil })
         // What is exactly known is so in every draw.

@@ -19,6 +19,26 @@ import Testing
         }
     }
 
+    @Test func whoWaitsGetsAConnectionBeyondTheUsualOnes() async throws {
+        try await withPool(
+            usualConnections: 1, maximumConnections: 2, acquireTimeoutSeconds: 30
+        ) { pool in
+            try await pool.withConnection { _ in
+                #expect(pool.connectionCount == 1)
+                try await pool.withConnection { _ in
+                    #expect(pool.connectionCount == 2)
+                    let waiting = Task { try await pool.query("SELECT 1") }
+                    waiting.cancel()
+                    _ = try? await waiting.value
+                    #expect(pool.connectionCount == 2)
+                }
+            }
+            // Returned connections are granted before others are opened.
+            for _ in 0..<4 { _ = try await pool.query("SELECT 1") }
+            #expect(pool.connectionCount == 2)
+        }
+    }
+
     @Test func waitingEndsAtTheDeadline() async throws {
         try await withPool(maximumConnections: 1, acquireTimeoutSeconds: 0.02) { pool in
             try await pool.withConnection { _ in

@@ -30,13 +30,14 @@ func withConnection(
 
 /// A pool on a fresh schema, shut down after `body`.
 func withPool(
-    maximumConnections: Int, acquireTimeoutSeconds: Double = 120,
+    usualConnections: Int? = nil, maximumConnections: Int, acquireTimeoutSeconds: Double = 120,
     _ body: (PostgresPool) async throws -> Void
 ) async throws {
     let configuration = PostgresConfiguration(
         url: try await PostgresServer.shared().schemaURL("pool"), connectTimeoutSeconds: 60)
     let pool = PostgresPool(
-        configuration, maximumConnections: maximumConnections, on: try testLoop(),
+        configuration, usualConnections: usualConnections,
+        maximumConnections: maximumConnections, on: try testLoop(),
         acquireTimeoutSeconds: acquireTimeoutSeconds)
     do {
         try await body(pool)

@@ -4,13 +4,13 @@ package func sampleBytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     return [UInt8](unsafeUninitializedCapacity: (count + 7) / 8 * 8) { bytes, initialized in
         // By words: an unoptimized build takes as long for one as for a byte.
         let words = UnsafeMutableRawBufferPointer(bytes)
-        var place = 0
-        while place < count {
+        var index = 0
+        while index < count {
             state ^= state << 13
             state ^= state >> 7
             state ^= state << 17
-            words.storeBytes(of: state, toByteOffset: place, as: UInt64.self)
-            place += 8
+            words.storeBytes(of: state, toByteOffset: index, as: UInt64.self)
+            index += 8
         }
         initialized = count
     }

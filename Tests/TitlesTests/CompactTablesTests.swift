@@ -19,13 +19,13 @@ import Testing
         }
     }
 
-    private static func url(_ numbers: inout Numbers, _ place: Int) throws -> WebURL {
+    private static func url(_ numbers: inout Numbers, _ index: Int) throws -> WebURL {
         let hosts = ["a.test", "b.test:8080", "cdn-with-a-long-name.example.test", "[::1]", "x"]
         let host = hosts[numbers.next(0..<hosts.count)]
         let scheme = numbers.next(0..<4) == 0 ? "http" : "https"
         let folder = String(repeating: "folder/", count: numbers.next(0..<300))
         let query = ["", "?", "?t=\(numbers.next(0..<1_000_000))"][numbers.next(0..<3)]
-        let name = "\(place)-\(numbers.next(0..<50)).ts"
+        let name = "\(index)-\(numbers.next(0..<50)).ts"
         return try WebURL("\(scheme)://\(host)/\(folder)\(name)\(query)")
     }
 
@@ -33,12 +33,12 @@ import Testing
         var numbers = Numbers(state: seed)
         var table = URLTable()
         var urls: [WebURL] = []
-        for place in 0..<2_000 {
+        for index in 0..<2_000 {
             // Adjacent URLs are similar, as those of segments are; some belong to a base.
             let isNew = urls.isEmpty || numbers.next(0..<10) == 0
-            let before = isNew ? try Self.url(&numbers, place) : urls[urls.count - 1]
+            let before = isNew ? try Self.url(&numbers, index) : urls[urls.count - 1]
             let base = ReferenceBase(before)
-            let reference = Array("\(place)/n.ts".utf8)
+            let reference = Array("\(index)/n.ts".utf8)
             if numbers.next(0..<2) == 0,
                 let queryStart = base.plainQueryStart(reference, reference.indices)
             {
@@ -52,13 +52,13 @@ import Testing
         #expect(table.count == urls.count)
         #expect(table.totalBytes == urls.reduce(0) { $0 + $1.text.utf8.count })
         var bytes: [UInt8] = []
-        for (place, url) in urls.enumerated() {
-            let found = table[place]
+        for (index, url) in urls.enumerated() {
+            let found = table[index]
             #expect(found == url && found.path == url.path && found.query == url.query)
-            table.copy(place, into: &bytes)
+            table.copy(index, into: &bytes)
             #expect(bytes.elementsEqual(url.text.utf8))
-            #expect(table.length(at: place) == bytes.count)
-            #expect(table.queryStart(at: place) == url.queryStart)
+            #expect(table.length(at: index) == bytes.count)
+            #expect(table.queryStart(at: index) == url.queryStart)
         }
     }
 
@@ -103,10 +103,10 @@ import Testing
         #expect(Array(list) == entries)
         #expect(list.indexes == entries.count { $0.hasIndexOfItsOwn })
         var media: [UInt8] = [1]
-        for (place, entry) in entries.enumerated() {
-            list.copyMedia(place, into: &media)
+        for (index, entry) in entries.enumerated() {
+            list.copyMedia(index, into: &media)
             #expect(media.elementsEqual((entry.media ?? "").utf8))
-            #expect(list.mediaRange(place) == entry.mediaRange)
+            #expect(list.mediaRange(index) == entry.mediaRange)
         }
     }
 

@@ -18,7 +18,7 @@ import Testing
     }
 
     /// The failure of its steering; nil if it is followed.
-    private static func refusal(_ resolver: TitleResolver) -> Failure? {
+    private static func rejection(_ resolver: TitleResolver) -> Failure? {
         do throws(Failure) {
             _ = try resolver.steering()
             return nil
@@ -61,8 +61,8 @@ import Testing
     func oneThatCannotBeFollowedIsNoFailureOfTheTitle(attributes: String) throws {
         let resolver = try Self.resolver(
             Self.playlist("#EXT-X-CONTENT-STEERING:\(attributes)"), .hls)
-        #expect(Self.refusal(resolver)?.code == .manifestUnsupported)
-        #expect(Self.refusal(resolver)?.message.contains("content steering") == true)
+        #expect(Self.rejection(resolver)?.code == .manifestUnsupported)
+        #expect(Self.rejection(resolver)?.message.contains("content steering") == true)
     }
 
     private static func mpd(_ text: String) -> String {
@@ -178,6 +178,6 @@ import Testing
     ])
     func anMPDThatCannotBeFollowedIsNamed(text: String) throws {
         let resolver = try Self.resolver(Self.mpd(text), .dash)
-        #expect(Self.refusal(resolver)?.code == .manifestUnsupported)
+        #expect(Self.rejection(resolver)?.code == .manifestUnsupported)
     }
 }

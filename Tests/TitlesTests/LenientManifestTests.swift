@@ -11,18 +11,18 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
     /// A rule, its line, and the number of violations.
     let warnings: [String]
     /// The failure of a strict parse; empty if it lists nothing, nil if it lists the same.
-    let refusal: String?
+    let rejection: String?
 
     var testDescription: String { mpd.name }
 
     /// Creates a presentation of 10 seconds.
     init(
         _ name: String, _ body: String, _ expected: [String], warns warnings: String...,
-        strict refusal: String?, attributes: String? = nil
+        strict rejection: String?, attributes: String? = nil
     ) {
         mpd = MPDCase(name, body, expected, attributes)
         self.warnings = warnings
-        self.refusal = refusal
+        self.rejection = rejection
     }
 
     private static let numbers = "media='$RepresentationID$-$Number$' duration='5'"
@@ -180,13 +180,13 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
     @Test(arguments: LenientMPD.all)
     func aStrictReadingRefusesIt(_ broken: LenientMPD) {
         let outcome = broken.mpd.outcome(.strict)
-        guard let refusal = broken.refusal else {
+        guard let rejection = broken.rejection else {
             return #expect(outcome == broken.mpd.expected)
         }
         // Without a failure nothing is listed.
-        guard !refusal.isEmpty else { return #expect(outcome.isEmpty) }
+        guard !rejection.isEmpty else { return #expect(outcome.isEmpty) }
         #expect(outcome.first == "manifest.malformed")
-        #expect(outcome.last?.contains(refusal) == true, "\(outcome)")
+        #expect(outcome.last?.contains(rejection) == true, "\(outcome)")
     }
 
     private static func parse(
@@ -238,11 +238,11 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
         (MPDCase.one(MPDCase.template("startNumber='-1'")), "startNumber is -1"),
         (MPDCase.one(MPDCase.template("timescale='2.5'")), "timescale is 2.5"),
         (MPDCase.one(""), "lists no segment"),
-    ]) func whatIsOpenIsRefused(body: String, refusal: String) {
+    ]) func whatIsOpenIsRefused(body: String, rejection: String) {
         let text = "<MPD mediaPresentationDuration='PT0S'>\(body)</MPD>"
         let failure = HLSResolverTests.failure("http://h/d/m.mpd", ["http://h/d/m.mpd": text])
         #expect(["manifest.malformed", "manifest.empty"].contains(failure?.code))
-        #expect(failure?.message.contains(refusal) == true, "\(failure as Any)")
+        #expect(failure?.message.contains(rejection) == true, "\(failure as Any)")
     }
 
     @Test func aTitleReportsTheTracksThatReferToTheManifest() throws {

@@ -30,19 +30,19 @@ import Testing
         let base = try WebURL("https://cdn.example:8443/catalog/title/master.m3u8?session=1")
         let references = references(seed: seed)
         var text = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n"
-        for (place, reference) in references.enumerated() {
-            text += "#EXTINF:\(place % 7).5,\n\(reference)\n"
+        for (index, reference) in references.enumerated() {
+            text += "#EXTINF:\(index % 7).5,\n\(reference)\n"
         }
         let playlist = try HLSPlaylist.parse([UInt8]((text + "#EXT-X-ENDLIST\n").utf8), url: base)
         try #require(playlist.segments.count == references.count)
-        for (place, (segment, reference)) in zip(playlist.segments, references).enumerated() {
+        for (index, (segment, reference)) in zip(playlist.segments, references).enumerated() {
             let url = try base.resolve(reference)
             #expect(segment.reference.url == url, "\(reference)")
             #expect(segment.reference.url.path == url.path, "\(reference)")
             #expect(segment.reference.url.query == url.query, "\(reference)")
             #expect(segment.reference.named == nil)
-            #expect(segment.reference.line == Int32(4 + 2 * place))
-            #expect(segment.durationSeconds == Double(place % 7) + 0.5)
+            #expect(segment.reference.line == Int32(4 + 2 * index))
+            #expect(segment.durationSeconds == Double(index % 7) + 0.5)
         }
     }
 

@@ -117,14 +117,15 @@ struct AddressPolicyTests {
             AddressPolicy(allowed: everything), AddressPolicy(denied: everything),
         ] {
             #expect(!policy.admits(address))
-            let refusal = try #require(policy.refusal(of: address))
-            #expect(refusal.code == "origin.addressForbidden")
-            #expect(!"\(refusal.message) \(refusal.code.row.hint)".contains("--allow-addresses"))
+            let rejection = try #require(policy.rejection(of: address))
+            #expect(rejection.code == "origin.addressForbidden")
+            #expect(
+                !"\(rejection.message) \(rejection.code.row.hint)".contains("--allow-addresses"))
         }
     }
 
     @Test(
-        "the block that a refusal names admits the address",
+        "the block that a rejection names admits the address",
         arguments: [
             ("10.0.0.1", "10.0.0.1/32"), ("::1", "::1/128"), ("::ffff:10.0.0.1", "10.0.0.1/32"),
             ("64:ff9b::7f00:1", "127.0.0.1/32"), ("fd12::1", "fd12::1/128"),
@@ -134,14 +135,14 @@ struct AddressPolicyTests {
         let address = try #require(PeerAddress(literal))
         var policy = AddressPolicy(
             allowsPrivate: false, denied: try ["8.0.0.0/8"].map { try AddressBlock($0) })
-        let refusal = try #require(policy.refusal(of: address))
-        #expect(refusal.code == "origin.addressDenied")
-        #expect(refusal.message.contains("--allow-addresses \(block) "), "\(refusal.message)")
+        let rejection = try #require(policy.rejection(of: address))
+        #expect(rejection.code == "origin.addressDenied")
+        #expect(rejection.message.contains("--allow-addresses \(block) "), "\(rejection.message)")
         policy.allowed = [try AddressBlock(block)]
-        #expect(policy.refusal(of: address) == nil)
+        #expect(policy.rejection(of: address) == nil)
         // Denied by the block itself: what is allowed as well does not count.
         policy.denied = [try AddressBlock(block)]
-        let denied = try #require(policy.refusal(of: address))
+        let denied = try #require(policy.rejection(of: address))
         #expect(denied.code == "origin.addressBlocked")
         #expect(denied.message.contains("is in --deny-addresses as \(block)"))
         #expect(!"\(denied.message) \(denied.code.row.hint)".contains("--allow-addresses"))

@@ -14,9 +14,9 @@ struct OpeningTests {
     private let origin: FaultOrigin
     private let fetcher: Fetcher
     /// Held while the disk blocks; opened by each test, however it ends.
-    private let trouble = Trouble()
+    private let stall = Stall()
 
-    private final class Trouble: Sendable {
+    private final class Stall: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         private let counts = Mutex((entered: 0, over: false))
 
@@ -68,8 +68,8 @@ struct OpeningTests {
         // As at a site on a network file system, where even what is short is opened by others.
         request.opensInBackground = path == "/remote"
         guard case .object(let open) = request.destination else { return request }
-        request.destination = .object { [trouble] (bytes) throws(Failure) in
-            trouble.pass()
+        request.destination = .object { [stall] (bytes) throws(Failure) in
+            stall.pass()
             if let failure { throw failure }
             return try open(bytes)
         }
@@ -79,14 +79,14 @@ struct OpeningTests {
     @Test(
         "they hold up no other transfer of the loop", arguments: ["/long", "/unknown", "/remote"])
     func others(path: String) async throws {
-        defer { trouble.end() }
+        defer { stall.end() }
         async let slow = fetcher.fetch(failing(path))
-        try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
+        try await waitUntil(deadlineSeconds: 60, "the opening") { stall.entered == 1 }
         for number in 0..<20 {
             let request = fetcher.request(origin.url("/short"), key: "o/\(number)")
             #expect(await fetcher.failure(request) == nil)
         }
-        trouble.end()
+        stall.end()
         let fetched = try await slow.outcome.get()
         let body = sampleBytes(path == "/long" ? Self.long : 100_000)
         #expect(fetched.sha256 == sha256(body))
@@ -96,7 +96,7 @@ struct OpeningTests {
 
     @Test("a body of unknown length, and none at all", arguments: ["/unknown", "/empty"])
     func unknownLength(path: String) async throws {
-        trouble.end()
+        stall.end()
         let fetched = try await fetcher.fetch(failing(path)).outcome.get()
         let body = path == "/empty" ? [] : sampleBytes(100_000)
         #expect(fetched.sha256 == sha256(body))
@@ -106,7 +106,7 @@ struct OpeningTests {
 
     @Test("one that cannot be opened ends its transfer with the reason, and leaves nothing")
     func failing() async throws {
-        trouble.end()
+        stall.end()
         let request = failing("/long", fails: Failure("storage.full", "no room"))
         #expect(await fetcher.failure(request) == "storage.full")
         #expect(try fetcher.directory.files().isEmpty)
@@ -118,18 +118,18 @@ struct OpeningTests {
         "a transfer that is cancelled meanwhile ends when its destination is open, and leaves nothing"
     )
     func cancelled() async throws {
-        defer { trouble.end() }
+        defer { stall.end() }
         let ended = Mutex<TransferResult?>(nil)
         let transfer = fetcher.engine.submit(failing("/long")) { _, result in
             ended.withLock { $0 = result }
         }
-        try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
+        try await waitUntil(deadlineSeconds: 60, "the opening") { stall.entered == 1 }
         fetcher.engine.cancel(transfer)
         // The loop has dealt with it when it has done something after it.
         #expect(await fetcher.failure(fetcher.request(origin.url("/short"))) == nil)
         let isEarly = ended.withLock { $0 != nil }
         #expect(!isEarly)
-        trouble.end()
+        stall.end()
         try await waitUntil(deadlineSeconds: 60, "the end") { ended.withLock { $0 != nil } }
         let outcome = try #require(ended.withLock { $0 }).outcome
         let failure = #expect(throws: Failure.self) { try outcome.get() }
@@ -139,14 +139,14 @@ struct OpeningTests {
 
     @Test("shutdown waits for none")
     func shutdown() async throws {
-        defer { trouble.end() }
+        defer { stall.end() }
         async let slow = fetcher.fetch(failing("/long"))
-        try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
+        try await waitUntil(deadlineSeconds: 60, "the opening") { stall.entered == 1 }
         fetcher.engine.shutdown()
         let outcome = await slow.outcome
         let failure = #expect(throws: Failure.self) { try outcome.get() }
         #expect(failure?.code == "worker.cancelled")
-        trouble.end()
+        stall.end()
         try await waitUntil(deadlineSeconds: 60, "what came too late") {
             try fetcher.temporaries().isEmpty
         }

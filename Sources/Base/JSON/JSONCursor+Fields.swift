@@ -6,14 +6,14 @@ extension JSONCursor {
     package func fieldFailure(
         at offset: Int, _ path: String, _ given: String, allowed: String
     ) -> Failure {
-        Failure(.inputField, at: place(offset, field: path), given, allowed: allowed)
+        Failure(.inputField, at: location(offset, field: path), given, allowed: allowed)
     }
 
-    package func unknownField(_ name: String, at place: Int, in path: String, allowed: String)
+    package func unknownField(_ name: String, at offset: Int, in path: String, allowed: String)
         -> Failure
     {
         let field = path.isEmpty ? Redaction.shown(name) : "\(path).\(Redaction.shown(name))"
-        return fieldFailure(at: place, field, "is not known here", allowed: allowed)
+        return fieldFailure(at: offset, field, "is not known here", allowed: allowed)
     }
 
     package mutating func expect(_ kind: Kind, _ path: String) throws(Failure) {

@@ -34,22 +34,22 @@ package struct JSONCursor {
 
     /// Returns the position of the byte at `offset` in the whole input.
     package func position(_ offset: Int) -> TextPosition {
-        let place = TextPosition(bytes, offset)
-        guard place.line == 1 else {
-            return TextPosition(line: origin.line + place.line - 1, column: place.column)
+        let position = TextPosition(bytes, offset)
+        guard position.line == 1 else {
+            return TextPosition(line: origin.line + position.line - 1, column: position.column)
         }
-        return TextPosition(line: origin.line, column: origin.column + place.column - 1)
+        return TextPosition(line: origin.line, column: origin.column + position.column - 1)
     }
 
     /// Returns the place of the byte at `offset`, for failures.
-    package func place(_ offset: Int, field: String? = nil) -> FailureLocation {
+    package func location(_ offset: Int, field: String? = nil) -> FailureLocation {
         let position = position(offset)
         return .line(position.line, column: position.column, field: field)
     }
 
     /// Returns the failure of input that is not JSON, at byte `offset`.
     package func malformed(_ what: String, at offset: Int) -> Failure {
-        Failure(.inputMalformed, at: place(offset), what)
+        Failure(.inputMalformed, at: location(offset), what)
     }
 
     /// Returns the kind of the next value; its first byte is then at `index`.

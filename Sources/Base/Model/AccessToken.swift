@@ -27,21 +27,21 @@ package struct AccessToken: Sendable, Equatable {
     /// Throws `input.token`.
     package init(_ text: String) throws(Failure) {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw Self.refusal("it has other characters than printable ASCII without spaces")
+            throw Self.rejection("it has other characters than printable ASCII without spaces")
         }
         let count = text.utf8.count
         guard count <= Self.maximumLength else {
-            throw Self.refusal(
+            throw Self.rejection(
                 "its length is \(count); at most \(Self.maximumLength) characters are allowed")
         }
         let (minimum, alphabet) = Self.minimumLength(of: text)
         guard count >= minimum else {
-            throw Self.refusal(
+            throw Self.rejection(
                 "its length is \(count); at least \(minimum) \(alphabet) are needed for 128 bits"
             )
         }
         guard Set(text.utf8).count >= Self.minimumVariety else {
-            throw Self.refusal("it has fewer than \(Self.minimumVariety) different characters")
+            throw Self.rejection("it has fewer than \(Self.minimumVariety) different characters")
         }
         self.text = text
     }
@@ -90,7 +90,7 @@ package struct AccessToken: Sendable, Equatable {
         return (22, "characters")
     }
 
-    private static func refusal(_ reason: String) -> Failure {
+    private static func rejection(_ reason: String) -> Failure {
         Failure(.inputToken, "The token is refused: \(reason)")
     }
 }

@@ -23,18 +23,18 @@ package struct LoadRange: Codable, Hashable, Sendable {
         switch unit {
         case .arrivalsPerSecond:
             guard isAllowed else {
-                throw Self.refusal(level, "0 to \(Self.text(most)) arrivals per second")
+                throw Self.rejection(level, "0 to \(Self.text(most)) arrivals per second")
             }
         case .users:
             guard isAllowed, level == level.rounded() else {
-                throw Self.refusal(
+                throw Self.rejection(
                     level,
                     "a whole number of users up to \(Self.text(most)), its slots (--concurrency)")
             }
         }
     }
 
-    private static func refusal(_ level: Double, _ allowed: String) -> Failure {
+    private static func rejection(_ level: Double, _ allowed: String) -> Failure {
         Failure(.inputField, at: .field("level"), "given \(text(level))", allowed: allowed)
     }
 

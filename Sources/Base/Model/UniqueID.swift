@@ -64,9 +64,9 @@ private enum UUIDText {
     ) {
         let digits = UnsafeMutableBufferPointer(rebasing: text)
         var rest = value
-        for place in digits.indices.reversed() {
+        for index in digits.indices.reversed() {
             let digit = UInt8(truncatingIfNeeded: rest & 15)
-            digits[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+            digits[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
             rest >>= 4
         }
     }

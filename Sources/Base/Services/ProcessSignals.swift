@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Synchronization
 
 /// SIGINT, SIGTERM and SIGHUP of this process.
 package enum ProcessSignals {
@@ -9,7 +10,8 @@ package enum ProcessSignals {
 
     /// Yields the number of each signal that the process receives, including those before the call.
     ///
-    /// A process must have one stream at a time: two would each get some of the signals.
+    /// A process must have one stream at a time: two would each get some of the signals. Equal ones
+    /// within a second are one: see `SignalRepeats`.
     ///
     /// - Parameter hangUp: called for SIGHUP, which then is not yielded; nil to yield it as well.
     package static func stream(
@@ -17,8 +19,11 @@ package enum ProcessSignals {
     ) throws -> AsyncStream<Int32> {
         let (stream, sender) = AsyncStream.makeStream(of: Int32.self)
         let loop = try EventLoop(name: "signals")
+        let repeats = Mutex(SignalRepeats())
         let source = try SignalSource(on: loop) { number in
-            if number == SIGHUP, let hangUp { hangUp() } else { sender.yield(number) }
+            if number == SIGHUP, let hangUp { return hangUp() }
+            let now = MonotonicClock.nowSeconds
+            if repeats.withLock({ $0.isNew(number, nowSeconds: now) }) { sender.yield(number) }
         }
         sender.onTermination = { _ in
             source.cancel()
@@ -38,5 +43,26 @@ package enum ProcessSignals {
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
         defer { pthread_sigmask(SIG_BLOCK, &set, nil) }
         return try body()
+    }
+}
+
+/// Tells a signal from the repetition of one.
+///
+/// `timeout` and some process managers send a signal to the process and to its group, so that it
+/// arrives twice within milliseconds. A second one means to stop at once, which nobody asked for.
+/// SIGINT is what a person repeats.
+struct SignalRepeats: Sendable {
+    /// Seconds within which an equal signal is the same one.
+    static let seconds = 1.0
+
+    private var lastSeconds: [Int32: Double] = [:]
+
+    /// Returns false for a signal, except SIGINT, that came less than a second after the last new
+    /// one of its number.
+    mutating func isNew(_ number: Int32, nowSeconds: Double) -> Bool {
+        guard number != SIGINT else { return true }
+        if let last = lastSeconds[number], nowSeconds - last < Self.seconds { return false }
+        lastSeconds[number] = nowSeconds
+        return true
     }
 }

@@ -91,7 +91,7 @@ package struct BlockBootstrap {
             for bin in blocks[index].bins { counts[bin.index] += bin.count }
             total += blocks[index].total
             sum += blocks[index].sum
-            for place in sums.indices { sums[place] += blocks[index].sums[place] }
+            for position in sums.indices { sums[position] += blocks[index].sums[position] }
         }
         return Draw(
             quantiles: quantiles(of: counts, total: total),

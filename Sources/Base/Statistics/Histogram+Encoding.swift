@@ -170,10 +170,10 @@ private struct ByteReader {
     /// Reads seven bits per byte, the lowest first; a ninth byte has eight.
     mutating func zigZag() throws(HistogramError) -> Int64 {
         var value: UInt64 = 0
-        for place in 0..<9 {
+        for index in 0..<9 {
             guard let byte = bytes.popFirst() else { throw HistogramError(detail: "it ends early") }
-            let isLast = place == 8
-            value |= UInt64(isLast ? byte : byte & 0x7F) << UInt64(7 * place)
+            let isLast = index == 8
+            value |= UInt64(isLast ? byte : byte & 0x7F) << UInt64(7 * index)
             if isLast || byte < 0x80 { break }
         }
         return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
@@ -187,8 +187,8 @@ extension [UInt8] {
 
     fileprivate mutating func appendZigZag(_ value: Int64) {
         var left = UInt64(bitPattern: value << 1 ^ value >> 63)
-        for place in 0..<9 {
-            guard place < 8, left >= 0x80 else {
+        for index in 0..<9 {
+            guard index < 8, left >= 0x80 else {
                 append(UInt8(truncatingIfNeeded: left))
                 return
             }

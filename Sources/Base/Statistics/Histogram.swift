@@ -20,7 +20,7 @@ package struct Histogram: Sendable, Equatable {
     package private(set) var total: Int64 = 0
     /// Number of recorded values above `highest`.
     package private(set) var clamped: Int64 = 0
-    /// As recorded; nil without values.
+    /// The smallest recorded value; nil without values.
     package private(set) var minimum: Int64?
     package private(set) var maximum: Int64?
     /// Sum of the recorded values; for histograms of other programs, of the middles of their bins.

@@ -101,7 +101,7 @@ package enum ASCII {
     }
 
     /// Returns the first index of a byte from `start` on; the end of the array if there is none.
-    package static func place(of byte: UInt8, in bytes: [UInt8], from start: Int) -> Int {
+    package static func index(of byte: UInt8, in bytes: [UInt8], from start: Int) -> Int {
         bytes.withUnsafeBytes { all in
             let rest = UnsafeRawBufferPointer(rebasing: all[start...])
             guard let first = rest.baseAddress,

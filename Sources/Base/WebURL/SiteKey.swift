@@ -77,7 +77,7 @@ package struct SiteKey: Hashable, Sendable {
         into out: inout [UInt8]
     ) throws(Failure) {
         out.removeAll(keepingCapacity: true)
-        do throws(Refusal) {
+        do throws(Rejection) {
             try make(url, queryStart, rules, apart, &out)
         } catch {
             throw Failure(
@@ -93,7 +93,7 @@ package struct SiteKey: Hashable, Sendable {
         return key.text.hasSuffix("?\(query)") && !url.path.hasSuffix("/")
     }
 
-    private struct Refusal: Error {
+    private struct Rejection: Error {
         let reason: String
         init(_ reason: String) { self.reason = reason }
     }
@@ -108,7 +108,7 @@ package struct SiteKey: Hashable, Sendable {
     private static func make(
         _ bytes: [UInt8], _ queryStart: Int, _ rules: KeyQueryRules, _ apart: [UInt8],
         _ out: inout [UInt8]
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         let (host, pathStart) = bytes.withUnsafeBufferPointer {
             (WebURL.authorityStart($0), WebURL.pathStart($0))
         }
@@ -143,8 +143,8 @@ package struct SiteKey: Hashable, Sendable {
                     (ASCII.hexValue(bytes[index + 1]) ?? 0) << 4
                     | (ASCII.hexValue(bytes[index + 2]) ?? 0)
                 index += 3
-                if byte == ASCII.slash { throw Refusal("has an encoded slash (%2F)") }
-                if ASCII.isControl(byte) { throw Refusal("has an encoded control character") }
+                if byte == ASCII.slash { throw Rejection("has an encoded slash (%2F)") }
+                if ASCII.isControl(byte) { throw Rejection("has an encoded control character") }
                 if byte >= 0x80 { isAllASCII = false }
                 if byte == ASCII.question { hasQuestion = true }
                 out.append(byte)
@@ -169,15 +169,15 @@ package struct SiteKey: Hashable, Sendable {
             appendQuery(kept, to: &out, nameStart: start)
         } else {
             if hasQuestion, looksLikeQuery(out, start) {
-                throw Refusal("holds an encoded ? (%3F) that reads as a query")
+                throw Rejection("holds an encoded ? (%3F) that reads as a query")
             }
             shorten(&out, start, to: componentBytes)
         }
         if out.count(where: { $0 == ASCII.slash }) >= maximumComponents {
-            throw Refusal("has more than \(maximumComponents) components")
+            throw Rejection("has more than \(maximumComponents) components")
         }
         if out.count > WireLimits.keyBytes {
-            throw Refusal("is longer than \(WireLimits.keyBytes) bytes")
+            throw Rejection("is longer than \(WireLimits.keyBytes) bytes")
         }
     }
 
@@ -208,17 +208,17 @@ package struct SiteKey: Hashable, Sendable {
     /// Rejects the component from `start` on if it cannot be the name of a file.
     private static func checkComponent(
         _ out: [UInt8], _ start: Int, isAllASCII: Bool
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         let length = out.count - start
         if length <= 2, out[start] == ASCII.dot, out[out.count - 1] == ASCII.dot {
-            throw Refusal("leads out of its folder by an encoded . or ..")
+            throw Rejection("leads out of its folder by an encoded . or ..")
         }
         guard !isAllASCII else { return }
         guard let text = String(validating: out[start...], as: UTF8.self) else {
-            throw Refusal("is not UTF-8 once it is decoded")
+            throw Rejection("is not UTF-8 once it is decoded")
         }
         for scalar in text.unicodeScalars where (0x80...0x9F).contains(scalar.value) {
-            throw Refusal("has an encoded control character")
+            throw Rejection("has an encoded control character")
         }
     }
 
@@ -270,27 +270,4 @@ package struct SiteKey: Hashable, Sendable {
 
 extension SiteKey: CustomStringConvertible {
     package var description: String { text }
-}
-
-/// FNV-1a, 64 bits, run twice from different bases: stable between versions and machines.
-///
-/// Not cryptographic: it distinguishes names but proves nothing.
-package enum StableHash {
-    /// Returns 32 lower-case hex digits.
-    package static func hex(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        var first: UInt64 = 0xcbf2_9ce4_8422_2325
-        var second: UInt64 = 0x6c62_272e_07bb_0142
-        for byte in bytes {
-            first = (first ^ UInt64(byte)) &* 0x100_0000_01b3
-            second = (second ^ UInt64(byte ^ 0x55)) &* 0x100_0000_01b3
-        }
-        let digits: StaticString = "0123456789abcdef"
-        var out: [UInt8] = []
-        for value in [first, second] {
-            for shift in stride(from: 60, through: 0, by: -4) {
-                out.append(digits.utf8Start[Int(value >> UInt64(shift) & 15)])
-            }
-        }
-        return out
-    }
 }

@@ -102,8 +102,8 @@ package final class ReferenceBase: Sendable {
     private func resolvePlain(_ reference: [UInt8], _ range: Range<Int>) -> WebURL? {
         guard let queryStart = plainQueryStart(reference, range) else { return nil }
         let text = String(unsafeUninitializedCapacity: folder.count + range.count) { out in
-            let place = out[..<folder.count].initialize(fromContentsOf: folder)
-            return out[place...].initialize(fromContentsOf: reference[range])
+            let index = out[..<folder.count].initialize(fromContentsOf: folder)
+            return out[index...].initialize(fromContentsOf: reference[range])
         }
         return WebURL(
             text: text, pathStart: url.pathStart,

@@ -12,18 +12,18 @@ package struct WebURL: Sendable {
     /// The whole URL, ASCII.
     package let text: String
     // A title has up to a million of these, so the offsets take two bytes each: `urlBytes` fits.
-    private let pathPlace: UInt16
-    private let queryPlace: UInt16
+    private let pathOffset: UInt16
+    private let queryOffset: UInt16
 
     /// Start of the path in `text`, in bytes.
-    var pathStart: Int { Int(pathPlace) }
+    var pathStart: Int { Int(pathOffset) }
     /// Offset of the `?` in `text`, in bytes; the length of `text` without a query.
-    package var queryStart: Int { Int(queryPlace) }
+    package var queryStart: Int { Int(queryOffset) }
 
     init(text: String, pathStart: Int, queryStart: Int) {
         self.text = text
-        pathPlace = UInt16(pathStart)
-        queryPlace = UInt16(queryStart)
+        pathOffset = UInt16(pathStart)
+        queryOffset = UInt16(queryStart)
     }
 
     /// - Parameter text: Text of a URL that was parsed before.

@@ -154,7 +154,7 @@ private final class CoordinatorRunner: Service {
     private let configuration: EmbeddedCluster.Configuration
     private let token: AccessToken
     private let postgres: EmbeddedPostgres
-    /// Where it announces itself; nil for not at all.
+    /// The directory in which it announces itself; nil to announce nothing.
     private let state: StateDirectory?
     private let running = Mutex(Running())
 
@@ -184,6 +184,8 @@ private final class CoordinatorRunner: Service {
             databaseURL: postgres.databaseURL, address: configuration.address,
             port: configuration.port, token: token, queue: queue, tls: configuration.tls,
             rates: RequestRates(token: nil))
+        // PostgreSQL shares the cores.
+        settings.usualDatabaseConnections = max(2 * sysconf(Int32(_SC_NPROCESSORS_ONLN)), 4)
         settings.webhookAddresses = configuration.addressPolicy
         let coordinator = try Coordinator(settings)
         do {
@@ -191,7 +193,7 @@ private final class CoordinatorRunner: Service {
             // The state's previous user is gone, and its workers with it.
             try await coordinator.queue.workers.forgetWorkers()
             if configuration.interruptsOthers {
-                try await coordinator.queue.submissions.interruptAll()
+                try await coordinator.queue.catalogs.submissions.interruptAll()
             }
             running.withLock { $0 = Running(coordinator: coordinator, port: port) }
             try state?.announce(url, runToken: token)

@@ -34,7 +34,7 @@ package final class EmbeddedPostgres: Service {
     private static let orphanLimit = Duration.seconds(10)
     /// Maximum size of the server's log; beyond it the log is truncated.
     private static let logLimitBytes = 16 << 20
-    /// How often the log's size is checked.
+    /// The interval between checks of the log's size.
     private static let logInterval = Duration.seconds(1)
 
     package init(state: StateDirectory, environment: [String: String]) {

@@ -91,7 +91,27 @@ package final class StateDirectory: Sendable {
         let directory = try asFailure("open \(path)") { () throws(SystemError) in
             try location.openDirectory(".")
         }
+        try checkContent(of: directory, path)
         return (directory, path)
+    }
+
+    /// Names that make a directory a state directory; a start that failed may have left one of them.
+    private static let ownNames = ["lock", "postgresql", "postgresql.log", "token"]
+
+    /// Throws `input.destination` for a directory with files of others: a mistyped path would get a
+    /// database beside them. Hidden files do not count, and neither does that of a new volume.
+    private static func checkContent(
+        of directory: FileDescriptor, _ path: String
+    ) throws(Failure) {
+        let names = try asFailure("read \(path)") { () throws(SystemError) in
+            try directory.names()
+        }
+        let others = names.filter { !$0.hasPrefix(".") && $0 != "lost+found" }
+        guard let other = others.min(), !others.contains(where: ownNames.contains) else { return }
+        throw Failure(
+            .inputDestination,
+            "\(path) is no state directory: it has other files, such as \(other.prefix(100)); use "
+                + "--state with an empty or a new directory")
     }
 
     private static func takeLock(

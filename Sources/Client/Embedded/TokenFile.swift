@@ -20,7 +20,7 @@ package struct TokenFile: Sendable, Equatable {
     /// Reads the token. Throws `input.token` if another user may know it or have chosen it.
     package func read() throws(Failure) -> AccessToken {
         guard let token = try readIfThere() else {
-            throw refusal("cannot be read: \(systemErrorText(ENOENT))")
+            throw rejection("cannot be read: \(systemErrorText(ENOENT))")
         }
         return token
     }
@@ -39,31 +39,31 @@ package struct TokenFile: Sendable, Equatable {
             file = try directory.open(Self.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         } catch {
             if error.code == ENOENT { return nil }
-            throw refusal(
+            throw rejection(
                 error.code == ELOOP
                     ? "is a symbolic link" : "cannot be read: \(systemErrorText(error.code))")
         }
         guard let status = try? file.status(), status.kind == .regular else {
-            throw refusal("is not a regular file")
+            throw rejection("is not a regular file")
         }
         guard status.owner == geteuid() else {
-            throw refusal("belongs to the user \(accountName(of: status.owner))")
+            throw rejection("belongs to the user \(accountName(of: status.owner))")
         }
         guard status.permissions & 0o077 == 0 else {
-            throw refusal(
+            throw rejection(
                 "has mode \(String(status.permissions, radix: 8)), so other users can "
                     + "read it")
         }
         var buffer = [UInt8](repeating: 0, count: AccessToken.maximumLength + 2)
         let count = Glibc.read(file.rawValue, &buffer, buffer.count)
-        guard count >= 0 else { throw refusal("cannot be read: \(systemErrorText(errno))") }
+        guard count >= 0 else { throw rejection("cannot be read: \(systemErrorText(errno))") }
         let text = String(decoding: buffer[..<count], as: UTF8.self)
         do {
             var token = try AccessToken(text.hasSuffix("\n") ? String(text.dropLast()) : text)
             token.source = path
             return token
         } catch {
-            throw refusal("holds no token. \(error.message)")
+            throw rejection("holds no token. \(error.message)")
         }
     }
 
@@ -85,7 +85,7 @@ package struct TokenFile: Sendable, Equatable {
         guard code == 0 else { throw StateDirectory.failure("make \(path)", errno) }
     }
 
-    private func refusal(_ reason: String) -> Failure {
+    private func rejection(_ reason: String) -> Failure {
         Failure(
             .inputToken,
             "The token file \(path) \(reason). Remove it, and the next start creates a "

@@ -8,7 +8,7 @@ import Synchronization
 final class CalledLoadTests: Sendable {
     private let calls = Mutex<[LoadTestCall]>([])
     /// Fired when a load test has changed.
-    let news = WorkSignal()
+    let changeSignal = WorkSignal()
 
     /// Stores the database's list; returns true if it contains a new test.
     func set(_ called: [LoadTestCall]) -> Bool {

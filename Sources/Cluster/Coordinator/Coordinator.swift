@@ -27,6 +27,8 @@ package final class Coordinator: Sendable {
         package var queue: JobQueue.Settings
         /// Maximum number of database connections, besides the listening one.
         package var databaseConnections: Int
+        /// Database connections that are opened at once, others after a moment; nil for all.
+        package var usualDatabaseConnections: Int?
         /// The files of its certificate; nil for plain HTTP.
         package var tls: TLSServerFiles?
         /// Time between reads of the cluster's figures, while metrics are scraped.
@@ -99,6 +101,7 @@ package final class Coordinator: Sendable {
             PostgresConfiguration.queue(
                 url: configuration.databaseURL, applicationName: "dray coordinator",
                 sessionSettings: JobQueue.sessionSettings),
+            usualConnections: configuration.usualDatabaseConnections,
             maximumConnections: configuration.databaseConnections, on: loop)
         memory = ClusterMemory(
             queue: JobQueue(pool: pool, settings: configuration.queue), signal: WorkSignal(),
@@ -128,8 +131,8 @@ package final class Coordinator: Sendable {
         try await memory.loadTokens()
         let router = Router(
             table: RouteTable(api.routes.map(metrics.counting)), access: memory.access,
-            audit: AuditTrail(audit: queue.audit), rates: RateLimiter(configuration.rates),
-            keys: IdempotencyKeys(requests: queue.requests), executor: executor)
+            audit: AuditTrail(audit: queue.access.audit), rates: RateLimiter(configuration.rates),
+            keys: IdempotencyKeys(requests: queue.access.requests), executor: executor)
         let server = try listen(router)
         var services: [any Service] = [
             WorkListener(
@@ -137,7 +140,7 @@ package final class Coordinator: Sendable {
                 memory: memory),
             housekeeping, figures, hub,
             WebhookService(
-                webhooks: queue.webhooks, sender: webhooks, failures: failures,
+                webhooks: queue.events.webhooks, sender: webhooks, failures: failures,
                 metrics: metrics.webhooks, period: configuration.webhookPeriod),
             ReportFolding(
                 queue: queue, reported: reported, signal: memory.signal, metrics: metrics,
@@ -170,7 +173,7 @@ package final class Coordinator: Sendable {
             return try HTTPServer.start(
                 HTTPServer.Configuration(
                     address: configuration.address, port: port,
-                    maximumBodyBytes: WireLimits.bodyBytes, refusal: FailureAnswer.refusal,
+                    maximumBodyBytes: WireLimits.bodyBytes, rejection: FailureAnswer.rejection,
                     admission: router.decide, knows: router.knows,
                     // Running requests must be finished and answered, not cut off.
                     cancelsHandlers: false, tls: certificate?.certificate,
@@ -197,7 +200,7 @@ package final class Coordinator: Sendable {
         memory.signal.close()
         reported.close()
         memory.cooling.signal.close()
-        memory.loadTests.news.close()
+        memory.loadTests.changeSignal.close()
         hub.close()
         state?.background.cancel()
         await state?.server.shutdown()

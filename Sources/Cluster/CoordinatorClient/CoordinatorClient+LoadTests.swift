@@ -43,7 +43,7 @@ extension CoordinatorClient {
     /// Returns the changes of a test, and keeps it running. Throws `input.notFound`.
     package func follow(
         _ id: LoadTestID, _ follow: LoadTestFollow, retrySeconds: Double? = nil
-    ) async throws(Failure) -> LoadTestNews {
+    ) async throws(Failure) -> LoadTestUpdate {
         try await post(
             "/v1/load-tests/\(id)/follow", follow,
             call: Call(

@@ -6,13 +6,13 @@ import Services
 package struct CoordinatorProbe: Sendable {
     /// Its URL, without secrets.
     package var url: String
-    /// Why it was not reached; nil if it answered.
+    /// The reason why it was not reached; nil if it answered.
     package var failure: Failure?
     /// Time of its answer to a health check with a new connection, in seconds.
     package var latencySeconds: Double?
     /// Its clock, from the `Date` of that answer; the value is a whole second.
     package var clock: ClockReading?
-    /// When its certificate expires, in seconds since 1970; nil for http.
+    /// The end of its certificate, in seconds since 1970; nil for http.
     package var certificateEnd: Int64?
     /// Its own diagnosis, or why it refused it; nil if it was not asked.
     package var diagnosis: Result<CoordinatorDiagnosis, Failure>?

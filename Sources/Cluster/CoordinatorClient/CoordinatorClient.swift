@@ -274,7 +274,8 @@ package final class CoordinatorClient: Sendable {
         else { return failure }
         let token =
             tokenSource.map { "the token is from \($0)" }
-            ?? "neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set"
+            ?? "neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set; the token of a `dray up` is in the "
+            + "file `token` of its state directory"
         let message =
             failure.message.hasSuffix(".") ? failure.message.dropLast() : failure.message[...]
         return failure.with(message: "\(shown): \(message); \(token)")

@@ -16,7 +16,7 @@ package struct CoordinatorTLS: Sendable, Equatable {
     }
 }
 
-/// Why a coordinator was not reached over TLS.
+/// The reason why a coordinator was not reached over TLS.
 enum TLSFailure {
     /// Returns the code and the message of a request that ended with `code`; nil if TLS was not the
     /// reason.

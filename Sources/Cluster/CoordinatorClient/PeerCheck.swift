@@ -28,7 +28,7 @@ struct PeerCheck {
     }
 
     /// Returns the reason not to send a request on `easy`'s connection; nil if it may be sent.
-    mutating func refusal(of easy: CurlEasy, url: String) -> Failure? {
+    mutating func rejection(of easy: CurlEasy, url: String) -> Failure? {
         guard let trusted, !url.lowercased().hasPrefix("https:") else { return nil }
         guard let ends = easy.ends else { return Self.failure(url, "has no address") }
         guard easy.openedConnection || !admitted.contains(ends) else { return nil }

@@ -106,17 +106,17 @@ enum PeerOwner {
         private func lines(of table: [UInt8]) -> [ArraySlice<UInt8>] {
             var lines: [ArraySlice<UInt8>] = []
             table.withUnsafeBytes { bytes in
-                func place(of character: Unicode.Scalar, from begin: Int) -> Int? {
+                func index(of character: Unicode.Scalar, from begin: Int) -> Int? {
                     guard begin < bytes.count, let base = bytes.baseAddress else { return nil }
                     return memchr(base + begin, Int32(character.value), bytes.count - begin)
                         .map { UnsafeRawPointer($0) - base }
                 }
                 var begin = 0
                 while begin < bytes.count {
-                    let end = place(of: "\n", from: begin) ?? bytes.count
+                    let end = index(of: "\n", from: begin) ?? bytes.count
                     // `  12: 0100007F:1F90 …`: the second colon precedes the port.
-                    if let number = place(of: ":", from: begin),
-                        let colon = place(of: ":", from: number + 1), colon + port.count <= end,
+                    if let number = index(of: ":", from: begin),
+                        let colon = index(of: ":", from: number + 1), colon + port.count <= end,
                         bytes[colon..<colon + port.count].elementsEqual(port)
                     {
                         lines.append(table[begin..<end])

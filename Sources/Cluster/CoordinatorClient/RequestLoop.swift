@@ -98,7 +98,7 @@ final class RequestLoop: Sendable {
                 return Exchange(
                     maximumBytes: request.maximumAnswerBytes, url: request.url,
                     wantsDetails: keepsDetails, sink: request.sink,
-                    check: { context.peers.refusal(of: $0, url: request.url) }, finish: finish)
+                    check: { context.peers.rejection(of: $0, url: request.url) }, finish: finish)
             },
             failed: { error in
                 let code: FailureCode =
@@ -141,7 +141,7 @@ private final class Exchange: CurlEasyDelegate {
     private var isTooLarge = false
     private let check: (CurlEasy) -> Failure?
     /// Failure of the peer's check; nothing was sent.
-    private var refusal: Failure?
+    private var rejection: Failure?
 
     init(
         maximumBytes: Int, url: String, wantsDetails: Bool, sink: WireRequest.Sink?,
@@ -174,13 +174,13 @@ private final class Exchange: CurlEasyDelegate {
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool { true }
 
     func curlMaySend(_ easy: CurlEasy) -> Bool {
-        refusal = check(easy)
-        return refusal == nil
+        rejection = check(easy)
+        return rejection == nil
     }
 
     func curl(_ easy: CurlEasy, finished code: CurlCode) {
-        if let refusal {
-            return finish(.failure(WireFailure(failure: refusal, isUnsent: true)))
+        if let rejection {
+            return finish(.failure(WireFailure(failure: rejection, isUnsent: true)))
         }
         if code == .ok || isStopped {
             let format = easy.header("content-type").flatMap { WireFormat(contentType: $0) }

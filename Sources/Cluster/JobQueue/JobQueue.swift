@@ -3,7 +3,7 @@ package import Postgres
 package import Services
 package import Statistics
 
-/// The PostgreSQL queues: one object per subject, over one pool of connections.
+/// The PostgreSQL queues: one object per subject, with its parts, over one pool of connections.
 ///
 /// Safe to use from any task; any number of processes may use one database. Every method of these objects is one
 /// transaction, one statement, or a bounded number of transactions, and throws a `Failure`:
@@ -66,35 +66,17 @@ package final class JobQueue: Sendable {
     }
 
     package let settings: Settings
-    package let submissions: Submissions
-    package let claims: Claims
-    package let leases: Leases
-    package let reports: Reports
-    package let segments: Segments
-    package let splits: Splits
-    package let refreshes: Refreshes
-    package let purges: Purges
-    package let evictions: Evictions
-    package let assetRefreshes: AssetRefreshes
-    package let origins: Origins
-    package let neighbours: Neighbours
-    package let sites: Sites
     package let catalogs: Catalogs
+    package let jobs: Jobs
+    package let files: SiteFiles
+    package let origins: Origins
+    package let sites: Sites
     package let workers: Workers
     package let loadTests: LoadTests
-    package let housekeeping: QueueHousekeeping
-    package let figures: Figures
-    package let tokens: AccessTokens
-    package let audit: AuditLog
-    package let siteAudits: SiteAudits
-    package let cacheAnswers: CacheAnswers
-    package let sources: CatalogSources
-    package let requests: RepeatedRequests
-    package let diagnoses: Diagnoses
     package let events: Events
-    package let daily: DailyFigures
-    package let metFailures: MetFailures
-    package let webhooks: Webhooks
+    package let access: AccessRecords
+    package let figures: Figures
+    package let housekeeping: QueueHousekeeping
     private let database: QueueDatabase
 
     /// Settings of every session of the pool.
@@ -110,69 +92,37 @@ package final class JobQueue: Sendable {
         let database = QueueDatabase(
             pool: pool, catalogStatementSeconds: settings.catalogStatementSeconds)
         let queues = KnownQueues(database: database)
+        let statuses = StatusReader(leaseSeconds: settings.leaseSeconds)
         let limits = KnownLimits(database: database)
         let quotas = Quotas(
             database: database, limits: limits, leaseSeconds: settings.leaseSeconds)
         let closedSites = ClosedSites(database: database, limits: limits)
-        let renewals = URLRenewals(freshSeconds: settings.freshURLSeconds)
-        let writer = ReportPlanExecutor(
-            origins: OriginCooldowns(settings), closedSites: closedSites, renewals: renewals,
-            maxAttemptsAtMirrors: settings.maxAttemptsAtMirrors)
         self.settings = settings
         self.database = database
-        submissions = Submissions(database: database)
-        reports = Reports(
-            database: database, done: DoneReports(database: database), writer: writer,
-            renewals: renewals, delays: RetryDelays(settings.retry, random))
-        claims = Claims(
-            database: database, queues: queues, quotas: quotas, closedSites: closedSites,
-            reports: reports,
-            leaseSeconds: settings.leaseSeconds)
-        leases = Leases(
-            database: database, reports: reports, quotas: quotas, closedSites: closedSites,
-            leaseSeconds: settings.leaseSeconds, machine: settings.machine)
-        segments = Segments(database: database, renewals: renewals)
-        splits = Splits(database: database)
-        refreshes = Refreshes(database: database)
-        purges = Purges(database: database, leaseSeconds: settings.leaseSeconds)
-        evictions = Evictions(database: database, purges: purges)
-        assetRefreshes = AssetRefreshes(database: database, purges: purges)
+        catalogs = Catalogs(
+            database: database, statuses: statuses, leaseSeconds: settings.leaseSeconds)
+        jobs = Jobs(
+            database: database, settings: settings, random: random, queues: queues,
+            quotas: quotas, closedSites: closedSites)
+        files = SiteFiles(database: database, leaseSeconds: settings.leaseSeconds)
         origins = Origins(
-            database: database, limits: limits, mirrors: MirrorMoves(database: database))
-        neighbours = Neighbours(
-            database: database, patienceSeconds: settings.neighbourSeconds)
+            database: database, limits: limits, mirrors: MirrorMoves(database: database),
+            neighbours: Neighbours(
+                database: database, patienceSeconds: settings.neighbourSeconds))
         sites = Sites(
             database: database, limits: limits, closed: closedSites, quotas: quotas,
             checksums: ChecksumFiles(database: database),
-            volumes: SiteVolumes(database: database))
-        let statuses = StatusReader(leaseSeconds: settings.leaseSeconds)
-        let names = CatalogNames(database: database)
-        catalogs = Catalogs(
-            database: database, statuses: statuses,
-            listings: AssetListings(database: database, names: names),
-            selections: Selections(
-                database: database, names: names, leaseSeconds: settings.leaseSeconds))
+            volumes: SiteVolumes(database: database),
+            audits: SiteAudits(
+                database: database, leaseSeconds: settings.leaseSeconds,
+                pageRecords: settings.recordsPerAuditPage))
         workers = Workers(database: database, statuses: statuses)
         loadTests = LoadTests(database: database, times: settings.loadTests)
-        housekeeping = QueueHousekeeping(database: database, queues: queues)
+        events = Events(
+            database: database, webhooks: Webhooks(database: database, random: random))
+        access = AccessRecords(database: database)
         figures = Figures(database: database, statuses: statuses)
-        tokens = AccessTokens(database: database)
-        audit = AuditLog(database: database)
-        siteAudits = SiteAudits(
-            database: database, leaseSeconds: settings.leaseSeconds,
-            pageRecords: settings.recordsPerAuditPage)
-        cacheAnswers = CacheAnswers(database: database)
-        sources = CatalogSources(
-            database: database, selections: catalogs.selections,
-            work: SourceWork(
-                database: database, submissions: submissions, selections: catalogs.selections,
-                leaseSeconds: settings.leaseSeconds))
-        requests = RepeatedRequests(database: database)
-        diagnoses = Diagnoses(database: database)
-        events = Events(database: database)
-        daily = DailyFigures(database: database)
-        metFailures = MetFailures(database: database)
-        webhooks = Webhooks(database: database, random: random)
+        housekeeping = QueueHousekeeping(database: database, queues: queues)
     }
 
     /// Closes the pool's connections; those in use are closed when they are returned.

@@ -72,9 +72,9 @@ package final class ListDownloader: Sendable {
         var count: Int
 
         /// Reads bytes at an offset into `buffer`; returns their number, 0 at the end.
-        func read(_ buffer: inout [UInt8], at place: Int) throws(Failure) -> Int {
-            guard place < count else { return 0 }
-            return min(try file.read(&buffer, at: offset + place), count - place)
+        func read(_ buffer: inout [UInt8], at index: Int) throws(Failure) -> Int {
+            guard index < count else { return 0 }
+            return min(try file.read(&buffer, at: offset + index), count - index)
         }
     }
 

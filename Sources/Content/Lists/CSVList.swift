@@ -206,13 +206,13 @@ final class CSVList: ListDecoder {
                 "given \(cells.count) fields, allowed "
                     + "\(hasHeader ? "" : "1 or ")\(columns.count)")
         }
-        guard let place = columns.firstIndex(of: .url), place < cells.count, !cells[place].isEmpty
+        guard let index = columns.firstIndex(of: .url), index < cells.count, !cells[index].isEmpty
         else {
             throw Failure(
                 .inputField, at: .line(recordLine, field: "url"),
                 "is missing, allowed an http or https URL")
         }
-        let url = cells[place]
+        let url = cells[index]
         var item = ListItem(
             url: try ListField.url(url, 0..<url.count, recordLine, "url"))
         for case (let column?, let cell) in zip(columns, cells) where !cell.isEmpty {

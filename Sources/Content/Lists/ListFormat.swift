@@ -120,8 +120,8 @@ enum FormatDetector {
                     index += 1
                 } else if byte == ASCII.quote {
                     isInString = false
-                    if let place = nameStart {
-                        let name = String(decoding: bytes[place..<index], as: UTF8.self)
+                    if let position = nameStart {
+                        let name = String(decoding: bytes[position..<index], as: UTF8.self)
                         if name == "assets" || name == "priority" { return false }
                         if assetFields.contains(name) { return true }
                     }

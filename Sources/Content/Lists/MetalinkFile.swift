@@ -50,18 +50,18 @@ struct MetalinkFile {
             hasOtherScheme = true
             return
         }
-        var place = Self.priorities.upperBound
+        var rank = Self.priorities.upperBound
         if let priority {
             guard let value = Int(priority), Self.priorities.contains(value) else {
                 throw ListField.failure(
                     line, "priority", given: priority, allowed: "a whole number, 1 to 999999")
             }
-            place = value
+            rank = value
         }
         let url = try ListField.url(text, range, line, "url")
         guard !urls.contains(where: { $0.url == url }) else { return }
-        let index = urls.firstIndex { $0.priority > place } ?? urls.count
-        urls.insert((place, url), at: index)
+        let index = urls.firstIndex { $0.priority > rank } ?? urls.count
+        urls.insert((rank, url), at: index)
         if urls.count > WireLimits.mirrorsPerAsset + 1 {
             urls.removeLast()
             pass("URLs of a file beyond \(WireLimits.mirrorsPerAsset + 1) are ignored")

@@ -20,16 +20,16 @@ package struct OriginSettingsReader {
         var standard = OriginSettings()
         var origins: [String: OriginSettings] = [:]
         try cursor.expect(.object, "(the whole)")
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             try cursor.expect(.object, Redaction.shown(name))
             if name == "default" {
                 standard = try settings(&cursor, origin: nil)
                 return
             }
-            let origin = try originName(name, cursor, place)
+            let origin = try originName(name, cursor, offset)
             guard origins[origin] == nil else {
                 throw cursor.fieldFailure(
-                    at: place, origin, "occurs twice", allowed: "each origin once")
+                    at: offset, origin, "occurs twice", allowed: "each origin once")
             }
             guard origins.count < maximumOrigins else {
                 throw Failure(.inputTooLarge, "more than \(maximumOrigins) origins")
@@ -51,13 +51,13 @@ package struct OriginSettingsReader {
     }
 
     private static func originName(
-        _ text: String, _ cursor: JSONCursor, _ place: Int
+        _ text: String, _ cursor: JSONCursor, _ offset: Int
     ) throws(Failure) -> String {
         guard let url = try? WebURL(text), url.path == "/", url.query == nil,
             let name = Model.originName(of: url.text, allowsUserInfo: false)
         else {
             throw cursor.fieldFailure(
-                at: place, Redaction.shown(text), "is not an origin",
+                at: offset, Redaction.shown(text), "is not an origin",
                 allowed: "default, http://HOST[:PORT] or https://HOST[:PORT]")
         }
         return name
@@ -68,11 +68,11 @@ package struct OriginSettingsReader {
     ) throws(Failure) -> OriginSettings {
         var settings = OriginSettings()
         let path = origin ?? "default"
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             if origin == nil, ["bearer", "basic", "clientCertificate"].contains(name) {
                 throw cursor.fieldFailure(
-                    at: place, field, "is a credential", allowed: "at one origin only")
+                    at: offset, field, "is a credential", allowed: "at one origin only")
             }
             switch name {
             case "headers":
@@ -80,7 +80,7 @@ package struct OriginSettingsReader {
             case "bearer", "basic":
                 guard settings.authorization == nil else {
                     throw cursor.fieldFailure(
-                        at: place, field, "given beside another", allowed: "one of bearer, basic")
+                        at: offset, field, "given beside another", allowed: "one of bearer, basic")
                 }
                 settings.authorization =
                     name == "basic"
@@ -98,7 +98,7 @@ package struct OriginSettingsReader {
             case "keyQuery": settings.keyQuery = try keyQuery(&cursor, field)
             case "maximumHeaderBytes":
                 settings.maximumHeaderBytes = Int(try cursor.wholeNumber(field, 256...(300 << 10)))
-            default: throw cursor.unknownField(name, at: place, in: path, allowed: fields)
+            default: throw cursor.unknownField(name, at: offset, in: path, allowed: fields)
             }
         }
         let names = settings.headers.map { $0.name.lowercased() }
@@ -117,23 +117,23 @@ package struct OriginSettingsReader {
     ) throws(Failure) -> [RequestHeader] {
         var headers: [RequestHeader] = []
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(Redaction.shown(name))"
             let lower = name.lowercased()
             if isDefault, ["authorization", "cookie"].contains(lower) {
                 throw cursor.fieldFailure(
-                    at: place, field, "is a credential", allowed: "at one origin only")
+                    at: offset, field, "is a credential", allowed: "at one origin only")
             }
             if lower == "user-agent" {
                 throw cursor.fieldFailure(
-                    at: place, field, "has a field of its own", allowed: "userAgent")
+                    at: offset, field, "has a field of its own", allowed: "userAgent")
             }
             let value = try cursor.plainText(field)
             do throws(Failure) {
                 headers.append(try RequestHeader(name: name, value: value))
             } catch {
                 throw cursor.fieldFailure(
-                    at: place, field, error.message, allowed: "headers of the origin's own")
+                    at: offset, field, error.message, allowed: "headers of the origin's own")
             }
         }
         guard Set(headers.map { $0.name.lowercased() }).count == headers.count else {
@@ -189,10 +189,10 @@ package struct OriginSettingsReader {
     ) throws(Failure) -> [String: String] {
         var found: [String: String] = [:]
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             guard allowed.contains(name) else {
                 throw cursor.unknownField(
-                    name, at: place, in: path, allowed: allowed.joined(separator: ", "))
+                    name, at: offset, in: path, allowed: allowed.joined(separator: ", "))
             }
             found[name] = try cursor.plainText("\(path).\(name)")
         }
@@ -257,11 +257,12 @@ package struct OriginSettingsReader {
         var leaveOut: [String] = []
         try cursor.expect(.object, path)
         let start = cursor.index
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             switch name {
             case "keep": keep = try parameterNames(&cursor, "\(path).keep")
             case "leaveOut": leaveOut = try parameterNames(&cursor, "\(path).leaveOut")
-            default: throw cursor.unknownField(name, at: place, in: path, allowed: "keep, leaveOut")
+            default:
+                throw cursor.unknownField(name, at: offset, in: path, allowed: "keep, leaveOut")
             }
         }
         let rule = KeyQueryRule(keep: keep, leaveOut: leaveOut)
@@ -282,11 +283,11 @@ package struct OriginSettingsReader {
         try cursor.array { (cursor) throws(Failure) in
             let field = "\(path)[\(names.count)]"
             try cursor.expect(.string, field)
-            let place = cursor.index
+            let offset = cursor.index
             let name = try cursor.string()
             guard KeyQueryRule.isName(name) else {
                 throw cursor.fieldFailure(
-                    at: place, field, "given \"\(Redaction.shown(name))\"",
+                    at: offset, field, "given \"\(Redaction.shown(name))\"",
                     allowed: KeyQueryRule.allowedName)
             }
             names.append(name)
@@ -304,7 +305,7 @@ package struct OriginSettingsReader {
     ) throws(Failure) {
         var result = settings
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "connectSeconds":
@@ -319,7 +320,7 @@ package struct OriginSettingsReader {
                 result.totalSeconds = try cursor.decimalNumber(field, 0.001...2_592_000)
             default:
                 throw cursor.unknownField(
-                    name, at: place, in: path,
+                    name, at: offset, in: path,
                     allowed: "connectSeconds, firstByteSeconds, lowSpeedSeconds, "
                         + "lowSpeedBytesPerSecond, totalSeconds")
             }

@@ -89,16 +89,16 @@ enum Base64 {
         var out: [UInt8] = []
         let padding = text.suffix(2).count { $0 == ASCII.equals }
         var value: UInt32 = 0
-        for (place, byte) in text.enumerated() {
+        for (index, byte) in text.enumerated() {
             var digit: UInt32 = 0
-            if place < text.count - padding {
+            if index < text.count - padding {
                 guard let found = sextet(byte) else { return nil }
                 digit = found
             } else if byte != ASCII.equals {
                 return nil
             }
             value = value << 6 | digit
-            guard place % 4 == 3 else { continue }
+            guard index % 4 == 3 else { continue }
             out += [UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255)]
             value = 0
         }

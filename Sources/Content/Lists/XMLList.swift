@@ -66,7 +66,7 @@ final class XMLList: ListDecoder {
             }
         }
         guard let problem else { return }
-        if let refusal = handler.refusal { throw refusal }
+        if let rejection = handler.rejection { throw rejection }
         let what =
             handler.form == nil
             ? "this is HTML, or unsupported XML (\(problem.detail)); a list in XML is Metalink 4 "
@@ -91,7 +91,7 @@ final class XMLListHandler: XMLHandler {
     /// The form according to the root element.
     private(set) var form: ListFormat?
     /// The reason why parsing stopped.
-    private(set) var refusal: Failure?
+    private(set) var rejection: Failure?
     /// The current line.
     var line: () -> Int = { 1 }
 
@@ -125,7 +125,7 @@ final class XMLListHandler: XMLHandler {
     }
 
     private func refuse(_ code: FailureCode, _ what: String) -> Bool {
-        refusal = Failure(code, at: .line(line()), what)
+        rejection = Failure(code, at: .line(line()), what)
         return false
     }
 
@@ -141,7 +141,7 @@ final class XMLListHandler: XMLHandler {
         guard depth > 1 else { return root(element) }
         let isKnown = form == .metalink ? metalinkElement(element) : sitemapElement(element)
         if !isKnown { skipped = depth }
-        return refusal == nil
+        return rejection == nil
     }
 
     func text(_ piece: XMLText) -> Bool {

@@ -86,6 +86,22 @@ struct CostFacts {
             + "source without an address."
     }
 
+    /// The condition under which costs hold; nil if there is none.
+    var condition: String? {
+        guard !plan.costsWithoutLimits.isEmpty else { return nil }
+        let limits = plan.costsWithoutLimits.joined(separator: " and ")
+        return "If the origin had no limits: with \(limits) no pool suffices (Problems)."
+    }
+
+    /// Relates the edge servers of the plan to those of the prices; nil without any.
+    var edgeServers: String? {
+        guard !plan.costs.isEmpty else { return nil }
+        let edge = plan.sizing.edge
+        return "The plan's \(HumanFormat.count(edge.servers, "edge server")) of "
+            + "\(Quantity.bandwidth(edge.megabitsPerSecond * 1e6)) are a size without a provider. "
+            + "Costs have each provider's cheapest kind for the same load, so their numbers differ."
+    }
+
     /// Describes the recommended option and the reason; nil without one.
     var recommendation: String? {
         guard let best = plan.recommendation else { return nil }
@@ -130,6 +146,14 @@ struct CostFacts {
             ("device-side", { $0.deviceSide.perMonth }), ("load test", { $0.loadTest.cost }),
         ]
         return figures.map { name, figure in [name] + plan.costs.map { amount(figure($0)) } }
+    }
+
+    /// The head figure of a page: a month of the recommended option, or of the only one.
+    var head: [(String, String)] {
+        let chosen =
+            plan.recommendation.flatMap { best in options.first { $0.name == best.name } }
+            ?? (options.count == 1 ? options[0] : nil)
+        return chosen.map { [("a month, \($0.name)", MoneyText.rounded($0.perMonth))] } ?? []
     }
 
     static let itemHeadings = ["item", "quantity", "a month"]

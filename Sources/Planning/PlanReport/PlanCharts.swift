@@ -62,7 +62,7 @@ struct PlanCharts {
                 + SVG.label(
                     left + 20, y, PlanFacts.resources[resource] ?? resource.rawValue, name: "v")
                 + SVG.label(
-                    left + 20, y + 16, limit.map { PlanFacts.binds($0, months: last) } ?? "")
+                    left + 20, y + 16, limit.map { PlanFacts.full($0, months: last) } ?? "")
         }.joined()
     }
 

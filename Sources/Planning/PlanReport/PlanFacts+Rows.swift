@@ -55,7 +55,7 @@ extension PlanFacts {
         let hasCatalog = givenInputs.contains { input in
             catalog.contains { $0.row.path == input.path }
         }
-        return sentences
+        return sentences + plan.calibrationNotes
             + (hasCatalog
                 ? []
                 : [
@@ -124,6 +124,12 @@ extension PlanFacts {
                 + "\(Quantity.bytes(test.egressBytes)) from the edge, \(MoneyText.rounded(test.cost)).",
         ]
     }
+
+    /// The rows of a comparison with a run, and with a simulation, that the first screen has.
+    static let mainOfCheck: Set = ["time", "bandwidth", "p95 until stored", "fetch time"]
+    static let mainOfSimulation: Set = [
+        "at the peak, in use", "at the peak, p95 of waits", "in a day, p95 of waits", "fill takes",
+    ]
 
     static let checkHeadings = ["figure", "plan", "run", "plan error"]
 

@@ -108,11 +108,11 @@ struct PlanFacts {
             }
             return "Not sized for \(Quantity.percent(confidence)) of \(draws) draws of the "
                 + "uncertain inputs: \(shares.joined(separator: ", ")). The other figures suffice "
-                + "in that share, and all together in "
+                + "in that share, and all figures together in "
                 + "\(Quantity.percent(uncertainty.allSuffice))."
         }
         return "Sized so that each figure suffices in \(Quantity.percent(confidence)) of \(draws) "
-            + "draws of the uncertain inputs, and all in "
+            + "draws of the inputs, all together in "
             + "\(Quantity.percent(uncertainty.allSuffice))."
     }
 
@@ -188,7 +188,12 @@ struct PlanFacts {
             "deadline \(goal(workers.forDeadline, .deadline)), on demand "
             + goal(workers.forOnDemand, .onDemand)
         if workers.forOnDemand != nil {
-            text += " by \(Self.name(correction)) (\(Self.name(correction.other)): \(other))"
+            let simulated = plan.simulatedWaits
+            let method = simulated.map { _ in "simulation" } ?? Self.name(correction)
+            let chosen = simulated.map {
+                "\(Self.name(correction)): \(goal($0.workersByFormula, .onDemand)), "
+            }
+            text += " by \(method) (\(chosen ?? "")\(Self.name(correction.other)): \(other))"
         }
         guard let barely = workers.barelyNeeded, let check = workers.squareRootCheck else {
             return "no pool suffices: \(text)"
@@ -269,8 +274,19 @@ struct PlanFacts {
         .storage: "edge storage",
     ]
 
-    /// Describes when a limit binds.
-    static func binds(_ limit: Growth.Limit, months: Int) -> String {
+    /// Describes when a limit binds, and from when on the forecast has more workers than that needs.
+    static func binds(_ limit: Growth.Limit, _ growth: Growth) -> String {
+        let text = full(limit, months: growth.months.last?.month ?? 0)
+        guard limit.resource == .workers, let now = growth.months.first?.workers,
+            let more = growth.months.first(where: { ($0.workers ?? now) > now }),
+            more.month < limit.bindsInMonth ?? .max, let workers = more.workers
+        else { return text }
+        return "\(text); to keep the headroom \(HumanFormat.count(workers)) from month "
+            + "\(more.month)"
+    }
+
+    /// Describes when a limit is full.
+    static func full(_ limit: Growth.Limit, months: Int) -> String {
         guard limit.shareNow != nil else {
             let ofPool: [Growth.Resource] = [.workers, .workerCPU, .workerNetwork]
             return ofPool.contains(limit.resource) ? "no pool suffices" : "no limit"

@@ -25,7 +25,7 @@ package struct PlanHTML {
             <body>
             <h1>\(title)</h1>
             <p class="lead">\(HTMLText.escaped(lead))<br>\(HTMLText.escaped(facts.sizedFor))</p>
-            \(tiles)\(problems)\(sections(charts))</body>
+            \(tiles)\(recommendation)\(problems)\(sections(charts))</body>
             </html>
 
             """
@@ -39,18 +39,27 @@ package struct PlanHTML {
 
     private var tiles: String {
         let sizing = plan.sizing
-        let figures = [
-            ("workers", PlanFacts.number(sizing.workers.total)),
-            ("peak requests", Quantity.rate(sizing.demand.peakRequestsPerSecond)),
-            ("peak egress", Quantity.bandwidth(sizing.demand.peakEgressBitsPerSecond)),
-            ("nightly fill", Quantity.bandwidth(sizing.demand.fillBitsPerSecond)),
-            ("edge storage", Quantity.bytes(sizing.demand.edgeStorageBytes)),
-            ("edge servers", PlanFacts.number(sizing.machines.edge)),
-        ]
+        let figures =
+            CostFacts(plan).head + [
+                ("workers", PlanFacts.number(sizing.workers.total)),
+                ("peak requests", Quantity.rate(sizing.demand.peakRequestsPerSecond)),
+                ("peak egress", Quantity.bandwidth(sizing.demand.peakEgressBitsPerSecond)),
+                ("nightly fill", Quantity.bandwidth(sizing.demand.fillBitsPerSecond)),
+                ("edge storage", Quantity.bytes(sizing.demand.edgeStorageBytes)),
+                ("edge servers", PlanFacts.number(sizing.machines.edge)),
+            ]
         return "<div class=\"tiles\">\n"
             + figures.map { name, value in
-                "<div class=\"tile\"><b>\(HTMLText.escaped(value))</b><span>\(name)</span></div>\n"
+                "<div class=\"tile\"><b>\(HTMLText.escaped(value))</b>"
+                    + "<span>\(HTMLText.escaped(name))</span></div>\n"
             }.joined() + "</div>\n"
+    }
+
+    /// The recommended option, and the condition of all costs.
+    private var recommendation: String {
+        let costs = CostFacts(plan)
+        return [costs.condition, costs.recommendation].compactMap(\.self)
+            .map { "<p>\(HTMLText.escaped($0))</p>\n" }.joined()
     }
 
     private var problems: String {
@@ -129,13 +138,14 @@ package struct PlanHTML {
 
     private func costs(_ charts: PlanCharts) -> String {
         let facts = CostFacts(plan)
-        var content = [facts.legend, facts.recommendation].compactMap(\.self)
+        var content = [facts.condition, facts.legend].compactMap(\.self)
             .map { "<p>\(HTMLText.escaped($0))</p>\n" }.joined()
         content += charts.costs(facts) + charts.cumulative(facts)
         content += HTMLText.table(
             ["option"] + facts.headings, facts.options.map(facts.row), text: [0, 3])
         content += "<h3>Own edge servers</h3>\n"
         content += HTMLText.table(facts.detailHeadings, facts.details)
+        content += facts.edgeServers.map { "<p>\(HTMLText.escaped($0))</p>\n" } ?? ""
         for cost in plan.costs {
             content += details(
                 cost.name, facts.items(cost.items, cost.perMonth), cost.prices,

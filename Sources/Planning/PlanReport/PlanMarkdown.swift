@@ -86,7 +86,6 @@ package struct PlanMarkdown {
     }
 
     private var growth: String {
-        let last = plan.growth.months.last?.month ?? 0
         return table(
             "Growth", PlanFacts.monthHeadings, plan.growth.months.map(PlanFacts.month))
             + "\n"
@@ -96,7 +95,7 @@ package struct PlanMarkdown {
                     [
                         PlanFacts.resources[limit.resource] ?? "",
                         limit.shareNow.map(Quantity.percent) ?? "",
-                        PlanFacts.binds(limit, months: last),
+                        PlanFacts.binds(limit, plan.growth),
                     ]
                 })
     }
@@ -109,9 +108,10 @@ package struct PlanMarkdown {
         let facts = CostFacts(plan)
         var parts = [
             table(facts.title, ["option"] + facts.headings, facts.options.map(facts.row))
-                + [facts.legend, facts.recommendation].compactMap(\.self)
+                + [facts.condition, facts.legend, facts.recommendation].compactMap(\.self)
                 .map { "\n\(Self.escaped($0))\n" }.joined(),
-            table("Own edge servers", facts.detailHeadings, facts.details),
+            table("Own edge servers", facts.detailHeadings, facts.details)
+                + (facts.edgeServers.map { "\n\(Self.escaped($0))\n" } ?? ""),
         ]
         for cost in plan.costs {
             parts.append(

@@ -17,9 +17,11 @@ package struct PlanSummary {
     package var text: String {
         let head =
             wrapped("\(facts.headline); \(plan.service.help).") + wrapped(facts.sizedFor)
+            + (plan.simulatedWaits.map { wrapped($0.summary) } ?? "")
         var sections = [head + facts.measured.map(wrapped).joined()]
         if !plan.problems.isEmpty { sections.append(list("Problems", plan.problems)) }
         sections += [demand, resources]
+        sections += comparisons
         if let cost { sections.append(cost) }
         sections += [limits, assumptions].filter { !$0.isEmpty }
         sections.append(
@@ -101,6 +103,42 @@ package struct PlanSummary {
         return aligned(["Resources", "", ""], rows, left: [0, 2])
     }
 
+    /// The plan beside a run and a simulation, if requested: the main figures.
+    private var comparisons: [String] {
+        var texts: [String] = []
+        if let check = plan.check {
+            let rows = check.rows.filter { PlanFacts.mainOfCheck.contains($0.figure) }
+            texts.append(
+                comparison(
+                    "The plan beside a real run", PlanFacts.checkHeadings,
+                    rows.map(PlanFacts.checked), of: check.rows.count, check.notes))
+        }
+        if let simulation = plan.simulation {
+            let rows = simulation.rows.filter { PlanFacts.mainOfSimulation.contains($0.figure) }
+            texts.append(
+                comparison(
+                    "The plan beside a simulation", PlanFacts.simulationHeadings,
+                    rows.map(PlanFacts.simulated), of: simulation.rows.count,
+                    simulation.hours.isEmpty ? simulation.notes : []))
+        }
+        return texts
+    }
+
+    private func comparison(
+        _ title: String, _ headings: [String], _ rows: [[String]], of count: Int,
+        _ notes: [String]
+    ) -> String {
+        let lines = notes + (rows.count < count ? ["--full prints all \(count) figures."] : [])
+        let table = rows.map { ["  \($0[0])"] + $0.dropFirst() }
+        return
+            (rows.isEmpty
+            ? "\(title)\n" : aligned([title] + headings.dropFirst(), table))
+            + lines.map {
+                "  " + TextLayout.wrapped(printable($0), width: Self.width - 2, hangingIndent: 2)
+                    + "\n"
+            }.joined()
+    }
+
     private var cost: String? {
         guard !plan.costs.isEmpty else {
             return plan.sizing.workers.total == nil
@@ -114,19 +152,18 @@ package struct PlanSummary {
         }
         let table = aligned([costs.title] + costs.headings, rows, left: [0, 3])
         return table
-            + [costs.legend, costs.recommendation].compactMap(\.self).map {
+            + [costs.condition, costs.legend, costs.recommendation].compactMap(\.self).map {
                 "  " + TextLayout.wrapped(printable($0), width: Self.width - 2, hangingIndent: 2)
                     + "\n"
             }.joined()
     }
 
     private var limits: String {
-        let last = plan.growth.months.last?.month ?? 0
         let binding = plan.growth.limits.filter { $0.shareNow != nil }.prefix(Self.maxLimits)
         let rows = binding.map { limit in
             [
                 "  \(PlanFacts.resources[limit.resource] ?? limit.resource.rawValue)",
-                limit.shareNow.map(Quantity.percent) ?? "", PlanFacts.binds(limit, months: last),
+                limit.shareNow.map(Quantity.percent) ?? "", PlanFacts.binds(limit, plan.growth),
             ]
         }
         return rows.isEmpty

@@ -166,7 +166,7 @@ package struct PlanTable {
                     PlanFacts.resources[limit.resource] ?? limit.resource.rawValue,
                     limit.shareNow.map { bar($0) } ?? "",
                     limit.shareNow.map(Quantity.percent) ?? "",
-                    PlanFacts.binds(limit, months: last),
+                    PlanFacts.binds(limit, plan.growth),
                 ]
             }, left: [0, 1, 3])
         return growth + "\n" + limits
@@ -176,9 +176,12 @@ package struct PlanTable {
         let facts = CostFacts(plan)
         var text = table(
             facts.title, ["option"] + facts.headings, facts.options.map(facts.row), left: [0, 3])
-        if let legend = facts.legend { text += notes([legend]) }
-        if let recommendation = facts.recommendation { text += notes([printable(recommendation)]) }
+        text += notes(
+            [facts.condition, facts.legend, facts.recommendation].compactMap(\.self).map {
+                printable($0)
+            })
         text += "\n" + table("Own edge servers", facts.detailHeadings, facts.details)
+        text += notes([facts.edgeServers].compactMap(\.self))
         for cost in plan.costs {
             text +=
                 "\n"

@@ -51,14 +51,14 @@ extension PriceReader {
         var delivery: CDNPrices.Delivery?
         var requests: CDNPrices.Requests?
         var minimum: PriceBook.Price?
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             switch name {
             case "cdn": id = try identifier(&cursor, name)
             case "name": title = try cursor.plainText(name, limit: 100)
             case "delivery": delivery = try readDelivery(&cursor)
             case "requests": requests = try readRequests(&cursor)
             case "minimumPerMonth": minimum = try MoneyText.price(&cursor, name)
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "", known)
+            default: throw ScenarioReader.unknown(cursor, name, offset, in: "", known)
             }
         }
         try cursor.finish()
@@ -82,7 +82,7 @@ extension PriceReader {
         var tiers: [PriceBook.Tier] = []
         var perMegabit: PriceBook.Price?
         var commit = 0.0
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "delivery.\(name)"
             switch name {
             case "unit": unit = try ScenarioReader.choice(&cursor, field, PriceBook.Unit.self)
@@ -90,7 +90,7 @@ extension PriceReader {
             case "tiers": tiers = try readTiers(&cursor, field)
             case "perMegabit": perMegabit = try MoneyText.price(&cursor, field)
             case "commitMegabits": commit = try cursor.decimalNumber(field, 0...1e9)
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "delivery", known)
+            default: throw ScenarioReader.unknown(cursor, name, offset, in: "delivery", known)
             }
         }
         if let perMegabit, unit == nil, tiers.isEmpty {
@@ -115,7 +115,7 @@ extension PriceReader {
         var per: Double?
         var included = 0.0
         var price: PriceBook.Price?
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "requests.\(name)"
             switch name {
             case "per": per = try cursor.decimalNumber(field, 1...1e9)
@@ -123,7 +123,7 @@ extension PriceReader {
             case "price": price = try MoneyText.price(&cursor, field)
             default:
                 throw ScenarioReader.unknown(
-                    cursor, name, place, in: "requests", names + ["includedPerMonth"])
+                    cursor, name, offset, in: "requests", names + ["includedPerMonth"])
             }
         }
         guard let per, let price else {

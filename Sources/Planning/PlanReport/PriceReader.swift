@@ -34,8 +34,8 @@ package enum PriceReader {
         _ = try cursor.peek()
         try cursor.expect(.object, "prices")
         let start = cursor.index
-        try cursor.object { (cursor, name, place) throws(Failure) in
-            try reading.member(&cursor, name, place)
+        try cursor.object { (cursor, name, offset) throws(Failure) in
+            try reading.member(&cursor, name, offset)
         }
         try cursor.finish()
         guard let id = reading.id, let name = reading.name, let instance = reading.instance,
@@ -66,7 +66,7 @@ package enum PriceReader {
         }
 
         mutating func member(
-            _ cursor: inout JSONCursor, _ name: String, _ place: Int
+            _ cursor: inout JSONCursor, _ name: String, _ offset: Int
         ) throws(Failure) {
             switch name {
             case "provider": id = try PriceReader.identifier(&cursor, name)
@@ -75,7 +75,7 @@ package enum PriceReader {
             case "edgeServers": edgeServers = try PriceReader.edgeServers(&cursor)
             case "storage": storage = try PriceReader.storage(&cursor)
             case "egress": egress = try PriceReader.egress(&cursor)
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "", Self.known)
+            default: throw ScenarioReader.unknown(cursor, name, offset, in: "", Self.known)
             }
         }
     }
@@ -83,14 +83,14 @@ package enum PriceReader {
     static func identifier(
         _ cursor: inout JSONCursor, _ field: String
     ) throws(Failure) -> String {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(field, limit: 64)
         let isRight = text.utf8.allSatisfy {
             (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
         }
         guard isRight else {
             throw cursor.fieldFailure(
-                at: place, field, "given \"\(text)\"",
+                at: offset, field, "given \"\(text)\"",
                 allowed: "lower-case letters, digits and hyphens")
         }
         return text
@@ -124,7 +124,7 @@ package enum PriceReader {
         var type: String?
         var (cores, memory, nic): (Double?, Double?, Double?) = (nil, nil, nil)
         var price: PriceBook.Price?
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             switch name {
             case "type": type = try cursor.plainText("\(path).type", limit: 100)
             case "cores": cores = try cursor.decimalNumber("\(path).cores", 0.1...4_096)
@@ -133,7 +133,7 @@ package enum PriceReader {
             case "nicMegabitsPerSecond":
                 nic = try cursor.decimalNumber("\(path).nicMegabitsPerSecond", 1...1e7)
             case "month": price = try MoneyText.price(&cursor, "\(path).month")
-            default: throw ScenarioReader.unknown(cursor, name, place, in: path, known)
+            default: throw ScenarioReader.unknown(cursor, name, offset, in: path, known)
             }
         }
         guard let type, let cores, let memory, let price else {
@@ -152,13 +152,13 @@ package enum PriceReader {
         var type: String?
         var unit: PriceBook.Unit?
         var price: PriceBook.Price?
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             switch name {
             case "type": type = try cursor.plainText("storage.type", limit: 100)
             case "unit":
                 unit = try ScenarioReader.choice(&cursor, "storage.unit", PriceBook.Unit.self)
             case "unitMonth": price = try MoneyText.price(&cursor, "storage.unitMonth")
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "storage", names)
+            default: throw ScenarioReader.unknown(cursor, name, offset, in: "storage", names)
             }
         }
         guard let type, let unit, let price else {
@@ -175,14 +175,14 @@ package enum PriceReader {
         var unit: PriceBook.Unit?
         var included = 0.0
         var tiers: [PriceBook.Tier] = []
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             switch name {
             case "unit":
                 unit = try ScenarioReader.choice(&cursor, "egress.unit", PriceBook.Unit.self)
             case "includedPerMachine":
                 included = try cursor.decimalNumber("egress.includedPerMachine", 0...1e9)
             case "tiers": tiers = try readTiers(&cursor, "egress.tiers")
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "egress", names)
+            default: throw ScenarioReader.unknown(cursor, name, offset, in: "egress", names)
             }
         }
         guard let unit, !tiers.isEmpty else {
@@ -201,12 +201,12 @@ package enum PriceReader {
         var tiers: [PriceBook.Tier] = []
         try cursor.array { (cursor) throws(Failure) in
             let path = "\(field)[\(tiers.count)]"
-            let place = cursor.index
+            let offset = cursor.index
             let tier = try readTier(&cursor, path)
             let before = tiers.last?.upTo ?? (tiers.isEmpty ? 0 : .infinity)
             guard before < tier.upTo ?? .infinity, tiers.count < maxTiers else {
                 throw cursor.fieldFailure(
-                    at: place, "\(path).upTo",
+                    at: offset, "\(path).upTo",
                     "given \(tier.upTo.map { Scenario.plain($0) } ?? "none")",
                     allowed: "more than the previous tier; at most \(maxTiers) tiers")
             }
@@ -227,12 +227,12 @@ package enum PriceReader {
         let start = cursor.index
         var upTo: Double?
         var price: PriceBook.Price?
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             switch name {
             case "upTo": upTo = try cursor.decimalNumber("\(path).upTo", 1e-6...1e12)
             case "price": price = try MoneyText.price(&cursor, "\(path).price")
             default:
-                throw ScenarioReader.unknown(cursor, name, place, in: path, ["upTo", "price"])
+                throw ScenarioReader.unknown(cursor, name, offset, in: path, ["upTo", "price"])
             }
         }
         guard let price else {

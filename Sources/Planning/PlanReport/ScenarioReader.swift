@@ -15,8 +15,8 @@ package enum ScenarioReader {
         var cursor = JSONCursor(bytes)
         _ = try cursor.peek()
         try cursor.expect(.object, "scenario")
-        try cursor.object { (cursor, name, place) throws(Failure) in
-            try readMember(&cursor, name, place, into: &scenario)
+        try cursor.object { (cursor, name, offset) throws(Failure) in
+            try readMember(&cursor, name, offset, into: &scenario)
         }
         try cursor.finish()
         return scenario
@@ -33,7 +33,7 @@ package enum ScenarioReader {
     }()
 
     private static func readMember(
-        _ cursor: inout JSONCursor, _ name: String, _ place: Int, into scenario: inout Scenario
+        _ cursor: inout JSONCursor, _ name: String, _ offset: Int, into scenario: inout Scenario
     ) throws(Failure) {
         switch name {
         case "name": scenario.name = try cursor.plainText("name", limit: 200)
@@ -41,17 +41,17 @@ package enum ScenarioReader {
         case "actions": scenario.actions = try readActions(&cursor)
         case _ where groups.contains(name):
             try cursor.expect(.object, name)
-            try cursor.object { (cursor, field, place) throws(Failure) in
-                try readInput(&cursor, name, field, place, into: &scenario)
+            try cursor.object { (cursor, field, offset) throws(Failure) in
+                try readInput(&cursor, name, field, offset, into: &scenario)
             }
         default:
             throw unknown(
-                cursor, name, place, in: "", ["name", "service", "actions"] + groups)
+                cursor, name, offset, in: "", ["name", "service", "actions"] + groups)
         }
     }
 
     private static func readInput(
-        _ cursor: inout JSONCursor, _ group: String, _ field: String, _ place: Int,
+        _ cursor: inout JSONCursor, _ group: String, _ field: String, _ offset: Int,
         into scenario: inout Scenario
     ) throws(Failure) {
         let path = "\(group).\(field)"
@@ -73,7 +73,7 @@ package enum ScenarioReader {
         case "money.exchangeDate":
             scenario.money.exchangeDate = try MoneyText.date(&cursor, path)
         case "money.exchange": try readExchange(&cursor, path, into: &scenario)
-        default: throw unknown(cursor, field, place, in: group, fields(of: group))
+        default: throw unknown(cursor, field, offset, in: group, fields(of: group))
         }
     }
 
@@ -89,11 +89,11 @@ package enum ScenarioReader {
 
     /// Returns a failure with the nearest known name first, then all of them.
     static func unknown(
-        _ cursor: JSONCursor, _ name: String, _ place: Int, in path: String, _ known: [String]
+        _ cursor: JSONCursor, _ name: String, _ offset: Int, in path: String, _ known: [String]
     ) -> Failure {
         let nearest = suggestion(for: name, from: known).map { " (\($0))" } ?? ""
         return cursor.unknownField(
-            name, at: place, in: path, allowed: known.joined(separator: ", ") + nearest)
+            name, at: offset, in: path, allowed: known.joined(separator: ", ") + nearest)
     }
 
     // MARK: Values
@@ -104,21 +104,21 @@ package enum ScenarioReader {
         isWhole: Bool = false, _ unit: String = ""
     ) throws(Failure) -> Estimate {
         let kind = try cursor.peek()
-        let place = cursor.index
+        let offset = cursor.index
         let estimate: Estimate
         switch kind {
         case .number: estimate = Estimate(try number(&cursor, path))
         case .object: estimate = try threePoints(&cursor, path)
         default:
             throw cursor.fieldFailure(
-                at: place, path, "given \(kind.rawValue)",
+                at: offset, path, "given \(kind.rawValue)",
                 allowed: "a number, or {\"low\", \"likely\", \"high\"}")
         }
         do {
             try Scenario.check(estimate, path, allowed: allowed, isWhole: isWhole, unit: unit)
         } catch {
             throw cursor.fieldFailure(
-                at: place, error.field, "given \(error.given)", allowed: error.allowed)
+                at: offset, error.field, "given \(error.given)", allowed: error.allowed)
         }
         return estimate
     }
@@ -129,8 +129,8 @@ package enum ScenarioReader {
         let start = cursor.index
         var points: [String: Double] = [:]
         let names = ["low", "likely", "high"]
-        try cursor.object { (cursor, name, place) throws(Failure) in
-            guard names.contains(name) else { throw unknown(cursor, name, place, in: path, names) }
+        try cursor.object { (cursor, name, offset) throws(Failure) in
+            guard names.contains(name) else { throw unknown(cursor, name, offset, in: path, names) }
             try cursor.expect(.number, "\(path).\(name)")
             points[name] = try number(&cursor, "\(path).\(name)")
         }
@@ -144,11 +144,11 @@ package enum ScenarioReader {
     }
 
     static func number(_ cursor: inout JSONCursor, _ path: String) throws(Failure) -> Double {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.number()
         guard let value = Double(text), value.isFinite else {
             throw cursor.fieldFailure(
-                at: place, path, "given \(text.prefix(40))", allowed: "a number up to 1e308")
+                at: offset, path, "given \(text.prefix(40))", allowed: "a number up to 1e308")
         }
         return value
     }
@@ -156,19 +156,19 @@ package enum ScenarioReader {
     static func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ cursor: inout JSONCursor, _ path: String, _ type: Choice.Type
     ) throws(Failure) -> Choice {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(path, limit: 64)
         if let choice = Choice(rawValue: text) { return choice }
         let all = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-        throw cursor.fieldFailure(at: place, path, "given \"\(text)\"", allowed: all)
+        throw cursor.fieldFailure(at: offset, path, "given \"\(text)\"", allowed: all)
     }
 
     static func currency(_ cursor: inout JSONCursor, _ path: String) throws(Failure) -> String {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(path, limit: 64)
         guard MoneyText.isCurrency(text) else {
             throw cursor.fieldFailure(
-                at: place, path, "given \"\(text)\"",
+                at: offset, path, "given \"\(text)\"",
                 allowed: "three capital letters (ISO 4217): EUR")
         }
         return text
@@ -202,11 +202,11 @@ extension ScenarioReader {
     }
 
     private static func limit(
-        _ cursor: JSONCursor, _ place: Int, _ path: String, _ count: Int, _ most: Int
+        _ cursor: JSONCursor, _ offset: Int, _ path: String, _ count: Int, _ most: Int
     ) throws(Failure) {
         guard count > most else { return }
         throw cursor.fieldFailure(
-            at: place, path, "has more than \(most)", allowed: "up to \(most) elements")
+            at: offset, path, "has more than \(most)", allowed: "up to \(most) elements")
     }
 
     private static func readActions(
@@ -230,7 +230,7 @@ extension ScenarioReader {
         var action = Scenario.UserAction(
             name: "", perDay: Estimate(0), requests: Estimate(1), bytes: Estimate(0))
         var hasTimes = false
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "name": action.name = try cursor.plainText(field, limit: 64)
@@ -241,7 +241,7 @@ extension ScenarioReader {
             case "bytes": action.bytes = try estimate(&cursor, field, 0...1e13)
             default:
                 throw unknown(
-                    cursor, name, place, in: path, ["name", "perDay", "requests", "bytes"])
+                    cursor, name, offset, in: path, ["name", "perDay", "requests", "bytes"])
             }
         }
         guard !action.name.isEmpty, hasTimes else {
@@ -256,9 +256,9 @@ extension ScenarioReader {
         _ cursor: inout JSONCursor, _ path: String, into scenario: inout Scenario
     ) throws(Failure) {
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             guard MoneyText.isCurrency(name) else {
-                throw unknown(cursor, name, place, in: path, ["EUR", "USD", "CNY"])
+                throw unknown(cursor, name, offset, in: path, ["EUR", "USD", "CNY"])
             }
             let rate = try estimate(&cursor, "\(path).\(name)", 1e-9...1e9)
             scenario.money.exchange[name] = rate.likely

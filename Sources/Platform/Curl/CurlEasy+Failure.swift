@@ -1,6 +1,6 @@
 internal import CCurl
 
-/// Why a transfer failed, besides libcurl's code.
+/// The details of a failed transfer besides libcurl's code.
 extension CurlEasy {
     /// The `errno` of the connection's last failed system call; 0 if there was none.
     package var systemError: Int32 { Int32(truncatingIfNeeded: dray_easy_os_errno(handle)) }
@@ -11,7 +11,7 @@ extension CurlEasy {
         guard code == CURLE_OK else { throw CurlError(CurlCode(code), "certificate info") }
     }
 
-    /// When the certificate of the request's connection expires, in seconds since 1970; nil without
+    /// The end of the certificate of the request's connection, in seconds since 1970; nil without
     /// TLS, for a reused connection, or if the handle does not keep it.
     package var certificateEnd: Int64? {
         let seconds = dray_easy_certificate_end(handle)
@@ -25,7 +25,7 @@ extension CurlEasy {
         return seconds < 0 ? nil : seconds
     }
 
-    /// Why a server's certificate was refused.
+    /// The reason why a server's certificate was refused.
     package enum CertificateFailure: Sendable {
         case expired
         case notYetValid

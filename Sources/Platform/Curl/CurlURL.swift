@@ -8,7 +8,7 @@ package struct CurlURL: Sendable, Hashable {
     package let scheme: String
     /// "user:password" as written, or nil.
     package let userInfo: String?
-    /// As written; an IPv6 address keeps its brackets.
+    /// The host as written; an IPv6 address keeps its brackets.
     package let host: String
     /// The scheme's default port if none is written; 0 if the scheme has none.
     package let port: Int

@@ -9,7 +9,7 @@ package struct DigestSet: ~Copyable, Sendable {
     private var collected: ShortMessage?
 
     /// - Parameter algorithms: Those in addition to SHA-256; unavailable ones are omitted.
-    package init(_ algorithms: some Sequence<DigestAlgorithm> = []) {
+    package init(_ algorithms: some Collection<DigestAlgorithm> = []) {
         hashers = DigestHashers(algorithms)
         pipe = nil
         collected = nil
@@ -64,7 +64,12 @@ struct DigestHashers: ~Copyable, Sendable {
     private var crc32c: CRC32C?
     private var checksums: [(algorithm: DigestAlgorithm, crc: TableCRC)]
 
-    init(_ algorithms: some Sequence<DigestAlgorithm>) {
+    init(_ algorithms: some Collection<DigestAlgorithm>) {
+        // Most bodies need no other.
+        guard !algorithms.isEmpty else {
+            (checksums, others) = ([], [])
+            return
+        }
         let wanted = Set(algorithms)
         crc32c = wanted.contains(.crc32c) ? CRC32C() : nil
         checksums = wanted.sorted().compactMap { one in TableCRC(one).map { (one, $0) } }

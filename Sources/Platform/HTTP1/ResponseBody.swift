@@ -89,19 +89,19 @@ package struct ResponseBody: Sendable, Equatable {
     package mutating func next(
         _ bytes: inout UnsafeRawBufferPointer
     ) throws(MalformedResponse) -> UnsafeRawBufferPointer {
-        var place = 0
-        defer { bytes = UnsafeRawBufferPointer(rebasing: bytes[place...]) }
-        while place < bytes.count, !isDone {
+        var index = 0
+        defer { bytes = UnsafeRawBufferPointer(rebasing: bytes[index...]) }
+        while index < bytes.count, !isDone {
             let plain = plainBytes
             guard plain == 0 else {
-                let count = Int(min(plain, Int64(bytes.count - place)))
-                let data = UnsafeRawBufferPointer(rebasing: bytes[place..<(place + count)])
+                let count = Int(min(plain, Int64(bytes.count - index)))
+                let data = UnsafeRawBufferPointer(rebasing: bytes[index..<(index + count)])
                 skip(count)
-                place += count
+                index += count
                 return data
             }
-            try frame(bytes[place])
-            place += 1
+            try frame(bytes[index])
+            index += 1
         }
         return UnsafeRawBufferPointer(start: nil, count: 0)
     }

@@ -32,12 +32,12 @@ package struct ResponseHead: Sendable, Equatable {
     /// - Parameter start: Number of bytes searched before, 0 or more.
     package static func length(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int? {
         // The line end before the empty line may be among the searched bytes.
-        var place = max(start - 2, 0)
-        while let end = lineEnd(in: bytes, from: place) {
-            place = end + 1
-            if place < bytes.count, bytes[place] == lf { return place + 1 }
-            if place + 1 < bytes.count, bytes[place] == cr, bytes[place + 1] == lf {
-                return place + 2
+        var index = max(start - 2, 0)
+        while let end = lineEnd(in: bytes, from: index) {
+            index = end + 1
+            if index < bytes.count, bytes[index] == lf { return index + 1 }
+            if index + 1 < bytes.count, bytes[index] == cr, bytes[index + 1] == lf {
+                return index + 2
             }
         }
         return nil

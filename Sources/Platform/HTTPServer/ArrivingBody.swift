@@ -3,7 +3,7 @@ internal import HTTP1
 /// A request whose body is arriving.
 struct ArrivingBody {
     /// The reason why no handler gets the request; the rest of the body is dropped.
-    enum Obstacle {
+    enum AbortReason {
         case refused(HTTPResponse)
         case tooLarge
         case tooMuchAtOnce
@@ -18,7 +18,7 @@ struct ArrivingBody {
     /// The request without its body.
     var request: HTTPRequest
     var decoder: ResponseBody
-    var obstacle: Obstacle?
+    var abortReason: AbortReason?
     /// The request's handler; nil for the server's own.
     let route: Route?
     private(set) var bytes: [UInt8] = []
@@ -30,13 +30,13 @@ struct ArrivingBody {
         self.decoder = decoder
         switch decision {
         case .refused(let response):
-            obstacle = .refused(response)
+            abortReason = .refused(response)
             route = nil
         case .admitted:
-            obstacle = nil
+            abortReason = nil
             route = nil
         case .routed(let handler, on: let placement):
-            obstacle = nil
+            abortReason = nil
             route = Route(handler: handler, placement: placement)
         }
     }
@@ -51,7 +51,7 @@ struct ArrivingBody {
     /// Consumes the body's bytes from the start of `data`.
     mutating func take(
         _ data: inout UnsafeRawBufferPointer, _ budget: BodyBudget, _ held: inout Int
-    ) throws(HTTPServer.Refusal) -> Progress {
+    ) throws(HTTPServer.Rejection) -> Progress {
         receivedBytes += data.count
         while !decoder.isDone {
             let piece: UnsafeRawBufferPointer
@@ -71,14 +71,14 @@ struct ArrivingBody {
         _ piece: UnsafeRawBufferPointer, _ budget: BodyBudget, _ held: inout Int
     ) {
         let count = bytes.count + piece.count
-        if obstacle == nil {
+        if abortReason == nil {
             if count > budget.maximumBodyBytes {
-                obstacle = .tooLarge
+                abortReason = .tooLarge
             } else if !budget.hold(count, &held) {
-                obstacle = .tooMuchAtOnce
+                abortReason = .tooMuchAtOnce
             }
         }
-        guard obstacle == nil else {
+        guard abortReason == nil else {
             bytes = []
             budget.letGo(&held)
             droppedBytes += piece.count

@@ -140,7 +140,7 @@ final class Connection {
         isProcessing = true
         defer { isProcessing = false }
         while case .head = state, !input.isEmpty {
-            do throws(HTTPServer.Refusal) {
+            do throws(HTTPServer.Rejection) {
                 guard try takeHead() else { return }
             } catch {
                 refuse(error)
@@ -149,7 +149,7 @@ final class Connection {
     }
 
     /// Parses a head; returns false if more of it must arrive first.
-    private func takeHead() throws(HTTPServer.Refusal) -> Bool {
+    private func takeHead() throws(HTTPServer.Rejection) -> Bool {
         guard let (head, rest) = try input.takeHead() else { return false }
         try begin(head, followedBy: rest.count)
         if case .body = state {
@@ -164,7 +164,7 @@ final class Connection {
     /// stored.
     private func begin(
         _ head: RequestHead, followedBy count: Int
-    ) throws(HTTPServer.Refusal) {
+    ) throws(HTTPServer.Rejection) {
         self.request.isHead = head.method == "HEAD"
         self.request.isOld = head.isOld
         if peer.certificateSubject == nil { peer.certificateSubject = wire.peerSubject }
@@ -183,9 +183,9 @@ final class Connection {
         }
         let decision = server.configuration.admission(request)
         if head.expectsContinue, count == 0 {
-            if case .refused(let refusal) = decision {
+            if case .refused(let rejection) = decision {
                 self.request.closes = true
-                return answer(refusal, nil)
+                return answer(rejection, nil)
             }
             sendContinue()
         }
@@ -207,7 +207,7 @@ final class Connection {
         // With a single reference, the body grows in place.
         state = .closed
         var rest = bytes
-        do throws(HTTPServer.Refusal) {
+        do throws(HTTPServer.Rejection) {
             let progress = try body.take(&rest, server.bodies, &heldBytes)
             state = .body(body)
             switch progress {
@@ -228,10 +228,10 @@ final class Connection {
     // MARK: Answering
 
     private func hand(_ body: ArrivingBody) {
-        switch body.obstacle {
+        switch body.abortReason {
         case .refused(let response): return answer(response, nil)
         case .tooLarge: return refuse(.bodyTooLarge)
-        case .tooMuchAtOnce: return answer(server.configuration.refusal(.tooManyBodies), nil)
+        case .tooMuchAtOnce: return answer(server.configuration.rejection(.tooManyBodies), nil)
         case nil: break
         }
         let exchange = Exchange(id, descriptor: wire.descriptor, of: server)
@@ -255,16 +255,16 @@ final class Connection {
         process()
     }
 
-    private func refuse(_ refusal: HTTPServer.Refusal) {
+    private func refuse(_ rejection: HTTPServer.Rejection) {
         request.closes = true
-        answer(server.configuration.refusal(refusal), nil)
+        answer(server.configuration.rejection(rejection), nil)
     }
 
     private func answer(_ response: HTTPResponse, _ exchange: Exchange?) {
         var response = response
         if !response.canBeSent {
             response.stream?.close()
-            response = server.configuration.refusal(.unsendableAnswer)
+            response = server.configuration.rejection(.unsendableAnswer)
         }
         if response.closesConnection || response.stream != nil || server.active.isRefusing {
             request.closes = true

@@ -3,7 +3,7 @@ package struct HTTPRequest: Sendable {
     /// The sender's `X-Request-Id` if it is at most 128 visible ASCII characters, else random. It is
     /// in the answer.
     package let id: String
-    /// As sent: `GET`, `POST`, …
+    /// The method as sent: `GET`, `POST`, …
     package let method: String
     /// The path as sent, with its percent escapes and without the query.
     package let path: String

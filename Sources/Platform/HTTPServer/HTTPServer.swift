@@ -29,7 +29,7 @@ package final class HTTPServer: Sendable {
         package var deadlines: Deadlines
         /// The response to a request that no handler gets, or that its handler has not answered
         /// when the server ends.
-        package var refusal: @Sendable (Refusal) -> HTTPResponse
+        package var rejection: @Sendable (Rejection) -> HTTPResponse
         /// Decides about a request when its headers have arrived, before its body is stored. Runs
         /// on the server's threads and must not wait.
         package var admission: Admission
@@ -51,7 +51,7 @@ package final class HTTPServer: Sendable {
             maximumHeldBodyBytes: Int = 64 << 20, maximumConnections: Int = 4096,
             maximumStrangers: Int = 1024, maximumStrangersOfAddress: Int = 256,
             deadlines: Deadlines = Deadlines(),
-            refusal: @escaping @Sendable (Refusal) -> HTTPResponse = {
+            rejection: @escaping @Sendable (Rejection) -> HTTPResponse = {
                 .text($0.status, "\($0.reason)\n")
             },
             admission: @escaping Admission = { _ in .admitted },
@@ -67,7 +67,7 @@ package final class HTTPServer: Sendable {
             self.maximumStrangers = maximumStrangers
             self.maximumStrangersOfAddress = maximumStrangersOfAddress
             self.deadlines = deadlines
-            self.refusal = refusal
+            self.rejection = rejection
             self.admission = admission
             self.knows = knows
             self.cancelsHandlers = cancelsHandlers
@@ -146,7 +146,7 @@ package final class HTTPServer: Sendable {
     deinit {
         guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
         server.active.refuseAndCancel()
-        server.active.abandon(with: server.configuration.refusal(.shuttingDown))
+        server.active.abandon(with: server.configuration.rejection(.shuttingDown))
         server.stop()
     }
 
@@ -163,7 +163,7 @@ package final class HTTPServer: Sendable {
         server.active.refuseAndCancel()
         server.endStreams()
         await server.active.waitUntilIdle(atMostSeconds: graceSeconds)
-        server.active.abandon(with: server.configuration.refusal(.shuttingDown))
+        server.active.abandon(with: server.configuration.rejection(.shuttingDown))
         // The responses are being sent; a peer that does not read them is not waited for.
         await server.active.waitUntilIdle(atMostSeconds: 1)
         server.stop()

@@ -18,7 +18,7 @@ struct Input {
 
     /// Removes all bytes, and returns the head that they begin with and the rest; nil if more of the
     /// head must arrive first.
-    mutating func takeHead() throws(HTTPServer.Refusal) -> (RequestHead, rest: [UInt8])? {
+    mutating func takeHead() throws(HTTPServer.Rejection) -> (RequestHead, rest: [UInt8])? {
         // Some clients end a body with a line end that is not part of it (RFC 9112, 2.2).
         let blanks = bytes.prefix { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }.count
         if blanks > 0 {
@@ -27,7 +27,7 @@ struct Input {
             if bytes.isEmpty { return nil }
         }
         let (length, head) = try bytes.withUnsafeBufferPointer {
-            buffer throws(HTTPServer.Refusal) -> (Int, RequestHead?) in
+            buffer throws(HTTPServer.Rejection) -> (Int, RequestHead?) in
             let bytes = UnsafeRawBufferPointer(buffer)
             guard let length = try RequestHead.length(in: bytes, from: searchedBytes) else {
                 return (bytes.count, nil)

@@ -7,7 +7,7 @@ package import HTTP1
 /// that end in LF alone or are continued, blanks before a colon, or two lengths.
 package struct RequestHead {
     package private(set) var method: String
-    /// As sent.
+    /// The target as sent.
     package private(set) var target: String
     package private(set) var headers: [(name: String, value: String)] = []
     /// The end of its body.
@@ -33,7 +33,7 @@ package struct RequestHead {
     /// - Parameter start: Number of bytes searched before.
     package static func length(
         in bytes: UnsafeRawBufferPointer, from start: Int
-    ) throws(HTTPServer.Refusal) -> Int? {
+    ) throws(HTTPServer.Rejection) -> Int? {
         // A client of another protocol, such as TLS, gets a response before it waits for one.
         if let first = bytes.first, !isTokenByte(first) { throw .malformedRequest }
         let length = ResponseHead.length(in: bytes, from: start)
@@ -48,7 +48,7 @@ package struct RequestHead {
     }
 
     /// Parses a head whose `length` is that of `bytes`.
-    package init(_ bytes: UnsafeRawBufferPointer) throws(HTTPServer.Refusal) {
+    package init(_ bytes: UnsafeRawBufferPointer) throws(HTTPServer.Rejection) {
         var lines = Lines(bytes)
         (method, target, isOld) = try Self.requestLine(try lines.next())
         var fields = Fields()
@@ -74,7 +74,7 @@ package struct RequestHead {
 
     private static func requestLine(
         _ line: Slice<UnsafeRawBufferPointer>
-    ) throws(HTTPServer.Refusal) -> (method: String, target: String, isOld: Bool) {
+    ) throws(HTTPServer.Rejection) -> (method: String, target: String, isOld: Bool) {
         let parts = line.split(
             separator: UInt8(ascii: " "), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(isTokenByte),
@@ -98,7 +98,7 @@ package struct RequestHead {
 
         init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-        mutating func next() throws(HTTPServer.Refusal) -> Slice<UnsafeRawBufferPointer> {
+        mutating func next() throws(HTTPServer.Rejection) -> Slice<UnsafeRawBufferPointer> {
             let rest = bytes[start...]
             guard let end = rest.firstIndex(of: lineFeed), end > start,
                 bytes[end - 1] == UInt8(ascii: "\r")
@@ -120,7 +120,7 @@ package struct RequestHead {
 
         mutating func add(
             _ line: Slice<UnsafeRawBufferPointer>
-        ) throws(HTTPServer.Refusal) -> (name: String, value: String) {
+        ) throws(HTTPServer.Rejection) -> (name: String, value: String) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
                 line[..<colon].allSatisfy(isTokenByte),
                 line[(colon + 1)...].allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == tab })
@@ -150,7 +150,7 @@ package struct RequestHead {
         }
 
         /// Parses digits only; a number that overflows exceeds any allowed length.
-        private static func number(_ text: String) throws(HTTPServer.Refusal) -> Int64 {
+        private static func number(_ text: String) throws(HTTPServer.Rejection) -> Int64 {
             guard !text.isEmpty, text.utf8.allSatisfy(isDigit) else { throw .malformedRequest }
             return Int64(text) ?? .max
         }

@@ -194,7 +194,7 @@ final class ServerLoop: Sendable {
     /// need a handshake first.
     private func refuse(_ descriptor: Int32) {
         if configuration.tls == nil {
-            let answer = configuration.refusal(.tooManyConnections).bytes(
+            let answer = configuration.rejection(.tooManyConnections).bytes(
                 date: date, closes: true, isOld: false, isHead: false,
                 requestID: RequestID.random())
             _ = send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))

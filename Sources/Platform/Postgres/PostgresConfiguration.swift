@@ -17,7 +17,7 @@ package struct PostgresConfiguration: Sendable {
 
     /// Schemas for names without a schema.
     package enum SearchPath: Sendable {
-        /// As the server, the role and the URL set it.
+        /// The setting of the server, the role and the URL.
         case server
         /// One schema and pg_catalog, independent of the server and the role, so that other roles'
         /// objects in public are never found. The schema is `schema`, or the first one in the URL's

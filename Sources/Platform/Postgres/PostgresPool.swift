@@ -4,10 +4,12 @@ internal import Synchronization
 /// A limited number of connections, opened on demand and granted first come, first served.
 ///
 /// A broken connection is closed when it is returned or would be granted, and another one is
-/// opened. Shut the pool down before its loop.
+/// opened. Each session plans its statements anew, so more than the usual number of connections
+/// are opened only for tasks that have waited a moment. Shut the pool down before its loop.
 package final class PostgresPool: Sendable {
     private let configuration: PostgresConfiguration
     private let loop: EventLoop
+    private let usualConnections: Int
     private let maximumConnections: Int
     private let acquireTimeoutSeconds: Double
     private let state = Mutex(State())
@@ -34,17 +36,25 @@ package final class PostgresPool: Sendable {
         var nextID = 0
         /// Time of the next expiry of waiters; infinite without a timer.
         var nextExpiry = Double.infinity
+        /// True while a timer opens connections beyond the usual number.
+        var isGrowing = false
         var isShutDown = false
         var drained: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// Seconds that a task waits before a connection beyond the usual number is opened for it.
+    package static let patienceSeconds = 0.05
+
     /// Creates a pool without opening a connection. A task waits at most `acquireTimeoutSeconds`
     /// for one.
+    ///
+    /// - Parameter usualConnections: those that are opened at once; nil for all.
     package init(
-        _ configuration: PostgresConfiguration, maximumConnections: Int, on loop: EventLoop,
-        acquireTimeoutSeconds: Double = 10
+        _ configuration: PostgresConfiguration, usualConnections: Int? = nil,
+        maximumConnections: Int, on loop: EventLoop, acquireTimeoutSeconds: Double = 10
     ) {
         precondition(maximumConnections > 0)
+        self.usualConnections = min(max(usualConnections ?? .max, 1), maximumConnections)
         self.configuration = configuration
         self.maximumConnections = maximumConnections
         self.loop = loop
@@ -178,7 +188,7 @@ package final class PostgresPool: Sendable {
                 dead.append(connection)
                 state.count -= 1
             }
-            guard state.count < maximumConnections else { return .wait }
+            guard state.count < usualConnections else { return .wait }
             state.count += 1
             return .grant(.permit)
         }
@@ -229,30 +239,61 @@ package final class PostgresPool: Sendable {
 
     private func enqueue(_ id: Int, _ continuation: CheckedContinuation<Grant, Never>) {
         let deadline = MonotonicClock.nowSeconds + acquireTimeoutSeconds
-        let (grant, mustSchedule) = state.withLock { state -> (Grant?, Bool) in
+        let (grant, mustSchedule, mayGrow) = state.withLock { state -> (Grant?, Bool, Bool) in
             // A cancellation before this found no waiter to remove.
-            if Task.isCancelled { return (.failure(Self.cancelled), false) }
-            if state.isShutDown { return (.failure(Self.closed), false) }
+            if Task.isCancelled { return (.failure(Self.cancelled), false, false) }
+            if state.isShutDown { return (.failure(Self.closed), false, false) }
             // Connections released since `acquire` looked were granted to no task.
-            if let connection = state.idle.popLast() { return (.connection(connection), false) }
-            if state.count < maximumConnections {
+            if let connection = state.idle.popLast() {
+                return (.connection(connection), false, false)
+            }
+            if state.count < usualConnections {
                 state.count += 1
-                return (.permit, false)
+                return (.permit, false, false)
             }
             state.waiters.append(
                 Waiter(id: id, deadline: deadline, continuation: continuation))
-            guard deadline < state.nextExpiry else { return (nil, false) }
+            let mayGrow = !state.isGrowing && state.count < maximumConnections
+            if mayGrow { state.isGrowing = true }
+            guard deadline < state.nextExpiry else { return (nil, false, mayGrow) }
             state.nextExpiry = deadline
-            return (nil, true)
+            return (nil, true, mayGrow)
         }
         if let grant { continuation.resume(returning: grant) }
-        if mustSchedule { scheduleExpiry(at: deadline) }
+        if mustSchedule { schedule(at: deadline) { $0.expire() } }
+        if mayGrow { schedule(at: growth(for: deadline)) { $0.grow() } }
     }
 
-    private func scheduleExpiry(at time: Double) {
+    /// Time at which a connection is opened for a waiting task.
+    private func growth(for deadline: Double) -> Double {
+        deadline - acquireTimeoutSeconds + Self.patienceSeconds
+    }
+
+    /// Lets the tasks that have waited for long open connections, up to the maximum.
+    private func grow() {
+        let now = MonotonicClock.nowSeconds
+        let (waiters, next) = state.withLock { state -> ([Waiter], Double?) in
+            let most = max(maximumConnections - state.count, 0)
+            let waiters = Array(
+                state.waiters.prefix { growth(for: $0.deadline) <= now }.prefix(most))
+            state.waiters.removeFirst(waiters.count)
+            state.count += waiters.count
+            let next = state.count < maximumConnections ? state.waiters.first : nil
+            state.isGrowing = next != nil
+            return (waiters, next.map { growth(for: $0.deadline) })
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .permit) }
+        if let next { schedule(at: next) { $0.grow() } }
+    }
+
+    private func schedule(
+        at time: Double, _ action: @escaping @Sendable (PostgresPool) -> Void
+    ) {
         let loop = loop
         loop.execute { [weak self] in
-            loop.schedule(afterSeconds: time - MonotonicClock.nowSeconds) { self?.expire() }
+            loop.schedule(afterSeconds: max(time - MonotonicClock.nowSeconds, 0)) {
+                if let self { action(self) }
+            }
         }
     }
 
@@ -268,7 +309,7 @@ package final class PostgresPool: Sendable {
         let error = PostgresError(
             .timeout, "no connection came free in \(acquireTimeoutSeconds) seconds")
         for waiter in expired { waiter.continuation.resume(returning: .failure(error)) }
-        if next.isFinite { scheduleExpiry(at: next) }
+        if next.isFinite { schedule(at: next) { $0.expire() } }
     }
 
     private func release(_ connection: PostgresConnection) async {

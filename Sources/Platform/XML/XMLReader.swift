@@ -121,10 +121,10 @@ package final class XMLFeed {
             }
         self.isWide = isWide
         // libxml2 takes a NUL for the end of its input.
-        if !isWide, let place = Self.firstZero(bytes) {
+        if !isWide, let index = Self.firstZero(bytes) {
             // Earlier errors come first.
-            try parse(bytes[..<place], isLast: false)
-            let line = fedLine + Self.lineFeeds(bytes[..<place])
+            try parse(bytes[..<index], isLast: false)
+            let line = fedLine + Self.lineFeeds(bytes[..<index])
             throw XMLError(reason: .malformed, detail: "it has a NUL byte", line: line)
         }
         fedLine += Self.lineFeeds(bytes)

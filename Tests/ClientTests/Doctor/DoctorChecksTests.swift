@@ -87,7 +87,7 @@ import Testing
             createdBy: "ops", waiting: 0, dead: 0)
     }
 
-    @Test func webhooksWithoutTroubleAreOK() {
+    @Test func webhooksWithoutIssuesAreOK() {
         let none = WebhookChecks.all(WebhookList(webhooks: []), now: 1_000)
         #expect(none.map(\.result) == [.ok] && none[0].finding == "there are none")
         var waiting = Self.webhook(2)
@@ -228,7 +228,7 @@ import Testing
         #expect(CoordinatorChecks.workers([]).result == .warning)
         #expect(CoordinatorChecks.workers([worker]).result == .ok)
         let sound = worker
-        worker.trouble = Failure(.clusterUnauthorized, "wrong token")
+        worker.issue = Failure(.clusterUnauthorized, "wrong token")
         #expect(CoordinatorChecks.workers([worker, sound]).result == .warning)
         #expect(CoordinatorChecks.workers([worker]).result == .failed)
     }
@@ -307,7 +307,7 @@ import Testing
         #expect(SiteChecks.check(site).result == .failed)
     }
 
-    @Test func ofManySitesThoseInTroubleAreListed() {
+    @Test func ofManySitesThoseWithIssuesAreListed() {
         var sites = (0..<30).map { Self.site("s\($0)", available: 1 << 40) }
         sites[29].fault = Failure(.storageIO, "errors")
         let checks = SiteChecks.all(sites)
@@ -316,7 +316,7 @@ import Testing
         #expect(SiteChecks.all([]).map(\.result) == [.skipped])
     }
 
-    @Test func originsInTroubleAreListed() {
+    @Test func originsWithIssuesAreListed() {
         let limits = OriginLimits()
         var cooling = OriginStatus(origin: "https://a", limits: limits, hasOwnLimits: false)
         cooling.cooldownUntil = 160

@@ -40,6 +40,12 @@ struct AccessWorld {
             INSERT INTO webhook_delivery (webhook_id, kind, body, state, ended_at)
             VALUES (\(webhook.id), 'worker.lost', '{}', 'dead', now()) RETURNING id
             """)
+        // However long the requests take, no worker is lost.
+        _ = try await fixture.execute(
+            """
+            UPDATE worker SET last_seen = now() + interval '1 day';
+            UPDATE lease SET expires_at = now() + interval '1 day'
+            """)
         let token = try await fixture.token(.reader, name: "spare")
         guard let lease = grant.lease, let site = grant.site?.id, let job = grant.jobs.first
         else { throw DeadlinePassed("nothing is leased") }

@@ -171,15 +171,15 @@ import Testing
             for query in ["limit=0", "limit=100000000", "after=x", "after=-1"] {
                 #expect(try await fixture.send("GET", "/v1/audit?\(query)").status == 400)
             }
-            try await queue.audit.trim(olderThanDays: 30)
+            try await queue.access.audit.trim(olderThanDays: 30)
             #expect(
                 try await fixture.changes().map(\.object) == (21...50).reversed().map { "o\($0)" })
-            try await queue.audit.trim(olderThanDays: 36_500, rows: 3)
+            try await queue.access.audit.trim(olderThanDays: 36_500, rows: 3)
             #expect(try await fixture.changes().map(\.object) == ["o50", "o49", "o48"])
             // All tokens together.
-            try await queue.audit.trim(olderThanDays: 36_500, total: 3)
+            try await queue.access.audit.trim(olderThanDays: 36_500, total: 3)
             #expect(try await fixture.changes().count == 3)
-            try await queue.audit.trim(olderThanDays: 36_500, total: 2)
+            try await queue.access.audit.trim(olderThanDays: 36_500, total: 2)
             #expect(try await fixture.changes().map(\.object) == ["o50", "o49"])
         }
     }
@@ -197,7 +197,7 @@ import Testing
                         CatalogSubmission(name: "c\(number)", storageURL: Fixture.storageURL))
                 }
             }
-            try await fixture.coordinator.queue.audit.trim(olderThanDays: 90, rows: 6)
+            try await fixture.coordinator.queue.access.audit.trim(olderThanDays: 90, rows: 6)
             let left = try await fixture.changes()
             #expect(left.filter { $0.name != "busy" } == others)
             #expect(

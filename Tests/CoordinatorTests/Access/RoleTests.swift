@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test func aRefusalNamesTheRoleThatIsNeeded() async throws {
+    @Test func aRejectionNamesTheRoleThatIsNeeded() async throws {
         try await Fixture.with { fixture in
             let token = try await fixture.token(.submitter, name: "nightly")
             let answer = try await fixture.send(

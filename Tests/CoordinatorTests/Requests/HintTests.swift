@@ -73,7 +73,7 @@ import Testing
     }
 
     /// Only administrators make tokens: the hint says who helps, and what the present token may do.
-    @Test func aRefusalNamesWhoHelps() async throws {
+    @Test func aRejectionNamesWhoHelps() async throws {
         try await Fixture.with { fixture in
             let reader = try await fixture.token(.reader)
             for (target, role) in [

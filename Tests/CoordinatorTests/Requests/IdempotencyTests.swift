@@ -148,7 +148,7 @@ import Testing
     @Test func aTransactionWithAKeyIsNotIdleForLong() async throws {
         try await Fixture.with { fixture in
             let key = RequestKey(caller: nil, key: "k", digest: [UInt8](repeating: 1, count: 32))
-            let bound = try await fixture.coordinator.queue.requests.database.once(key) {
+            let bound = try await fixture.coordinator.queue.access.requests.database.once(key) {
                 try await $0.query(
                     "SELECT current_setting('idle_in_transaction_session_timeout') AS bound"
                 ).only().string("bound")
@@ -161,7 +161,7 @@ import Testing
     @Test(arguments: [(65_534, true), (65_535, false)])
     func aKeptAnswerIsBounded(characters: Int, isKept: Bool) async throws {
         try await Fixture.with { fixture in
-            let requests = fixture.coordinator.queue.requests
+            let requests = fixture.coordinator.queue.access.requests
             let key = RequestKey(caller: nil, key: "k", digest: [UInt8](repeating: 1, count: 32))
             let text = String(repeating: "x", count: characters)
             let made = try await requests.database.once(key) { _ in text }
@@ -187,7 +187,7 @@ import Testing
     /// A token's keys displace no others.
     @Test func keysAreKeptForADayAndBounded() async throws {
         try await Fixture.with { fixture in
-            let requests = fixture.coordinator.queue.requests
+            let requests = fixture.coordinator.queue.access.requests
             let token = try await fixture.token(.submitter)
             _ = try await fixture.execute(
                 """
@@ -232,7 +232,7 @@ import Testing
     /// Old keys are deleted meanwhile.
     @Test func anOldKeyThatIsUsedAgainStays() async throws {
         try await Fixture.with { fixture in
-            let requests = fixture.coordinator.queue.requests
+            let requests = fixture.coordinator.queue.access.requests
             let insert = """
                 INSERT INTO repeated_request (caller, key, digest, begun_at)
                 VALUES (0, 'k', sha256('a'), now() - interval '25 hours')

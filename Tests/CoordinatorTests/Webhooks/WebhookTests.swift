@@ -246,7 +246,7 @@ import Transfer
                 "UPDATE webhook SET url = '\(receiver.url)' WHERE id = \(webhook.id)")
             _ = try await fixture.client.openCatalog(
                 CatalogSubmission(name: "one", storageURL: Fixture.storageURL))
-            try await waitUntil(deadlineSeconds: 30, "the refusal") {
+            try await waitUntil(deadlineSeconds: 30, "the rejection") {
                 try await Self.deliveries(fixture, .waiting).first?.failure?.code
                     == .originAddressDenied
             }

@@ -45,10 +45,10 @@ struct Explainer {
                 }
                 for request in open {
                     for (reached, parts) in nodes.flatMap({ go(request, progress[request], $0) }) {
-                        var place = progress
-                        place[request] += parts
-                        if next[place]?.contains(reached) != true {
-                            next[place, default: []].append(reached)
+                        var index = progress
+                        index[request] += parts
+                        if next[index]?.contains(reached) != true {
+                            next[index, default: []].append(reached)
                         }
                     }
                 }

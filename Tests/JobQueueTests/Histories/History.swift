@@ -138,7 +138,7 @@ enum History {
                     kind: "end", findings: ["work without end: \(given.map(\.work))"])
             }
             var results: [WorkResult] = []
-            for (place, one) in given.enumerated() {
+            for (index, one) in given.enumerated() {
                 let ticket = Ticket(lease: lease, work: one.work)
                 if one.work.kind == .resolve {
                     let segments = (0..<2).map {
@@ -147,7 +147,7 @@ enum History {
                     }
                     try await run(.addSegments(worker: 0, ticket, segments), &runner)
                 }
-                let digest = HistoryGenerator.digest(lease << 16 + place)
+                let digest = HistoryGenerator.digest(lease << 16 + index)
                 results.append(WorkResult(ticket: ticket, outcome: success(one, digest)))
             }
             try await run(.report(worker: 0, results), &runner)

@@ -83,7 +83,8 @@ struct HistoryCluster: Sendable {
         let killed = try await database.kill(applicationName: name)
         let answer = try await value
         while try await database.isAlive(killed) { await Task.yield() }
-        while !killed.isEmpty, (try? await coordinators[coordinator].claims.hasWork()) == nil {}
+        while !killed.isEmpty, (try? await coordinators[coordinator].jobs.claims.hasWork()) == nil {
+        }
         return answer
     }
 }

@@ -137,6 +137,42 @@ struct HistoryDatabase: Sendable {
             JOIN segment s ON s.asset_id = a.id
             WHERE a.state = 'completed' AND NOT a.redefined
               AND NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id AND r.done)
+            UNION ALL
+            SELECT 'job ' || j.id || ' fetches a segment with a result, and its catalog was started once'
+            FROM job j
+            JOIN result r ON r.segment_id = j.segment_id
+            JOIN lane l ON l.id = j.lane_id
+            JOIN catalog c ON c.id = l.catalog_id
+            WHERE j.kind = 'fetch' AND j.whole_id IS NULL AND c.starts <= 1
+            """
+        ).rows.map { try $0.string(0) } + storedMiscounts()
+    }
+
+    /// Catalogs that count other bytes as stored at their sites than their records have.
+    func storedMiscounts() async throws -> [String] {
+        try await pool.query(
+            """
+            SELECT format('%s counts %s bytes as stored, its records have %s', c.name, n.counted,
+                          n.recorded)
+            FROM catalog c CROSS JOIN LATERAL (
+                SELECT c.stored_bytes + coalesce((
+                           SELECT sum(t.stored_bytes) FROM tally t WHERE t.catalog_id = c.id
+                       ), 0) AS counted,
+                       coalesce((
+                           SELECT sum(r.bytes) FROM asset a JOIN segment s ON s.asset_id = a.id
+                           JOIN result r ON r.segment_id = s.id AND r.done
+                           WHERE a.catalog_id = c.id
+                       ), 0) + coalesce((
+                           SELECT sum(f.bytes) FROM asset a
+                           JOIN previous_file f ON f.asset_id = a.id
+                           WHERE a.catalog_id = c.id AND NOT EXISTS (
+                               SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
+                               WHERE s.asset_id = a.id AND s.part = 0 AND s.key = f.key)
+                       ), 0) + coalesce((
+                           SELECT sum(f.bytes) FROM unneeded_file f WHERE f.catalog_id = c.id
+                       ), 0) AS recorded
+            ) AS n
+            WHERE n.counted <> n.recorded
             """
         ).rows.map { try $0.string(0) }
     }

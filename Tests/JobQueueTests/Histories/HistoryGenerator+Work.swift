@@ -118,7 +118,7 @@ extension HistoryGenerator {
     }
 
     private mutating func failure(of work: Work) -> FailureCode {
-        // Only titles: refusals of mirrors do not count for a file's own URL.
+        // Only titles: rejections of mirrors do not count for a file's own URL.
         if [.fetch, .resolve].contains(work.kind), work.name.hasPrefix("t"), chance(0.4) {
             return "origin.http.403"
         }

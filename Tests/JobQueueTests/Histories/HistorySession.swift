@@ -114,21 +114,21 @@ struct HistorySession: Sendable {
             var titles = TitleOptions()
             titles.keyQueries = leftOutOfKeys
             submission.titles = titles
-            let handle = try await queue.submissions.open(submission)
+            let handle = try await queue.catalogs.submissions.open(submission)
             return Outcome(answer: .opened(generation: handle.generation))
         case .add(let catalog, let generation, let specs):
-            try await queue.submissions.add(
+            try await queue.catalogs.submissions.add(
                 specs.map(\.submission), to: id(catalog), generation: generation)
         case .start(let catalog, let generation):
-            try await queue.submissions.start(id(catalog), generation: generation)
-        case .interrupt(let catalog): try await queue.submissions.interrupt(id(catalog))
+            try await queue.catalogs.submissions.start(id(catalog), generation: generation)
+        case .interrupt(let catalog): try await queue.catalogs.submissions.interrupt(id(catalog))
         case .claim(let lease, let worker, let sites, let most):
             return try await claim(lease, worker, sites, most, queue)
         case .release(let worker, let lease):
-            try await queue.leases.release(
+            try await queue.jobs.leases.release(
                 LeaseRelease(worker: Self.worker(worker), lease: Self.lease(lease)))
         case .heartbeat(let worker, let leases):
-            let answer = try await queue.leases.heartbeat(
+            let answer = try await queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: Self.worker(worker), leases: leases.map(Self.lease), progress: [:],
                     name: "w\(worker)", activeTransfers: 0))
@@ -173,7 +173,7 @@ struct HistorySession: Sendable {
         case .report(let worker, let results):
             return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
         case .addSegments(let worker, let ticket, let segments):
-            let verdict = try await queue.segments.add(
+            let verdict = try await queue.jobs.segments.add(
                 SegmentBatch(
                     worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
                     segments: segments.map(\.resolved)))
@@ -181,12 +181,12 @@ struct HistorySession: Sendable {
         case .split(let worker, let ticket, let number, let totalBytes):
             return try await split(ticket, by: worker, number, totalBytes, queue)
         case .beginRefresh(let worker, let ticket):
-            _ = try await queue.refreshes.files(
+            _ = try await queue.files.refreshes.files(
                 RefreshFilesRequest(
                     worker: Self.worker(worker), job: job(ticket),
                     lease: Self.lease(ticket.lease)))
         case .handIn(let worker, let ticket, let spec, let object, let publishes):
-            let verdict = try await queue.refreshes.add(
+            let verdict = try await queue.files.refreshes.add(
                 RefreshBatch(
                     worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
                     files: [Self.file(spec, of: ticket.work, object, publishes)],
@@ -231,7 +231,7 @@ struct HistorySession: Sendable {
     ) async throws -> Outcome {
         // What has a mirror is found there, as it is once a second.
         try await queue.origins.mirrors.move()
-        let grant = try await queue.claims.lease(
+        let grant = try await queue.jobs.claims.lease(
             LeaseRequest(
                 worker: Self.worker(worker), queues: sites.map { Self.queues[$0] }, maxJobs: most,
                 waitMilliseconds: 0), as: Self.lease(lease))
@@ -247,7 +247,7 @@ struct HistorySession: Sendable {
     private func split(
         _ ticket: Ticket, by worker: Int, _ number: Int, _ totalBytes: Int64, _ queue: JobQueue
     ) async throws -> Outcome {
-        let verdict = try await queue.splits.split(
+        let verdict = try await queue.jobs.splits.split(
             SplitRequest(
                 worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
                 multipart: Self.id(.split, number), totalBytes: totalBytes,
@@ -261,7 +261,7 @@ struct HistorySession: Sendable {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<times {
                 let sweeper = number == 0 ? queue : cluster.coordinators[number]
-                group.addTask { try await sweeper.leases.sweep() }
+                group.addTask { try await sweeper.jobs.leases.sweep() }
                 group.addTask {
                     try await sweeper.origins.mirrors.move()
                     return 0
@@ -291,13 +291,13 @@ struct HistorySession: Sendable {
             return report
         }
         guard cluster.fence == .none else {
-            return try await queue.reports.record(
+            return try await queue.jobs.reports.record(
                 ReportRequest(worker: Self.worker(worker), results: reports))
         }
         var verdicts: [ReportAnswer.Verdict] = []
         for (result, report) in zip(results, reports) {
             let passed = try await passed(report, of: result.ticket.work, by: worker)
-            verdicts += try await queue.reports.record(passed)
+            verdicts += try await queue.jobs.reports.record(passed)
         }
         return verdicts
     }
@@ -352,8 +352,8 @@ struct HistorySession: Sendable {
             for file in try await queue.catalogs.files(of: status.id, after: nil, limit: 1_000)
                 .files
             {
-                let place = Snapshot.File(asset: names[file.asset] ?? "?", key: file.path)
-                files[place] = StoredObject(bytes: file.bytes, sha256: file.sha256)
+                let index = Snapshot.File(asset: names[file.asset] ?? "?", key: file.path)
+                files[index] = StoredObject(bytes: file.bytes, sha256: file.sha256)
             }
             seen.catalogs[number] = Snapshot.Catalog(
                 state: status.state, generation: status.generation,

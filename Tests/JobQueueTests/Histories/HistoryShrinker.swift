@@ -65,9 +65,9 @@ struct HistoryShrinker {
             guard case .report(let worker, let results) = action.step, results.count > 1 else {
                 continue
             }
-            for place in results.indices {
+            for position in results.indices {
                 var fewer = results
-                fewer.remove(at: place)
+                fewer.remove(at: position)
                 var smaller = event
                 smaller.actions[index].step = .report(worker: worker, fewer)
                 simpler.append(smaller)

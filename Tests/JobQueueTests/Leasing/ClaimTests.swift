@@ -90,14 +90,14 @@ import Testing
             try await fixture.submit(Self.files("now", 5), catalog: "now")
             #expect(Self.count(try await fixture.lease(10), "now") == 5)
             #expect(try await fixture.lease(10).lease == nil)
-            #expect(try await !fixture.queue.claims.hasWork())
+            #expect(try await !fixture.queue.jobs.claims.hasWork())
             let status = try await fixture.queue.catalogs.status(of: later)
             #expect(status.notBefore == now + 3_600 && status.deadline == nil)
 
             // Its time comes.
             try await fixture.pool.query(
                 "UPDATE catalog SET not_before = now() WHERE name = 'later'")
-            #expect(try await fixture.queue.claims.hasWork())
+            #expect(try await fixture.queue.jobs.claims.hasWork())
             let held = try await fixture.lease(5)
             #expect(Self.count(held, "later") == 5)
             // Postponed, it keeps its leases; then it continues.
@@ -184,7 +184,7 @@ import Testing
         var request = LeaseRequest(
             worker: fixture.worker, queues: [], maxJobs: most, waitMilliseconds: 0)
         request.slow = SlowOrigins(origins: origins, maxJobs: maxJobs)
-        return try await fixture.queue.claims.lease(request, as: .random())
+        return try await fixture.queue.jobs.claims.lease(request, as: .random())
     }
 
     private static func filesOf(_ host: String, _ count: Int) -> [AssetSubmission] {
@@ -226,7 +226,8 @@ import Testing
                         var request = LeaseRequest(
                             worker: .random(), queues: [], maxJobs: 10, waitMilliseconds: 0)
                         request.wantsTraces = number % 2 == 1
-                        let grant = try await fixture.queue.claims.lease(request, as: .random())
+                        let grant = try await fixture.queue.jobs.claims.lease(
+                            request, as: .random())
                         return (request.wantsTraces, grant)
                     }
                 }
@@ -253,7 +254,9 @@ import Testing
                         var request = LeaseRequest(
                             worker: .random(), queues: [], maxJobs: 10, waitMilliseconds: 0)
                         request.slow = SlowOrigins(origins: ["http://\(host)"], maxJobs: 2)
-                        return (host, try await fixture.queue.claims.lease(request, as: .random()))
+                        let grant = try await fixture.queue.jobs.claims.lease(
+                            request, as: .random())
+                        return (host, grant)
                     }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }

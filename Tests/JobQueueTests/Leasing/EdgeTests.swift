@@ -103,7 +103,7 @@ import Testing
         let catalog = try await fixture.submit([file], catalog: name)
         switch end {
         case .new: break
-        case .interrupted: try await queue.submissions.interrupt(catalog)
+        case .interrupted: try await queue.catalogs.submissions.interrupt(catalog)
         case .cancelled:
             _ = try await queue.catalogs.selections.apply(
                 SelectionAction(.cancel, catalog: CatalogReference(catalog)))
@@ -126,7 +126,9 @@ import Testing
             ] as [(String, FailureCode?)] {
                 let id = try await Self.storeParts(
                     of: name, count: name == "stopped" ? 1 : 2, fixture)
-                if name == "interrupted" { try await fixture.queue.submissions.interrupt(id) }
+                if name == "interrupted" {
+                    try await fixture.queue.catalogs.submissions.interrupt(id)
+                }
                 if let code {
                     let verify = try await fixture.lease()
                     let job = try #require(verify.jobs.first)
@@ -148,7 +150,7 @@ import Testing
             try await fixture.submit([QueueFixture.title("t")])
             let resolve = try await fixture.lease()
             let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(2))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var resolved = QueueFixture.done(resolve.jobs[0], resolve)
             resolved.segments = 2
             _ = try await fixture.report([resolved])
@@ -199,7 +201,7 @@ import Testing
         let grant = try await fixture.lease()
         let request = SplitTests.request(
             fixture, grant, total: 2 * SplitTests.part, multipart: .random())
-        #expect(try await fixture.queue.splits.split(request) == .accepted)
+        #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
         let second = try await fixture.lease()
         for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)].prefix(count) {
             _ = try await fixture.report([

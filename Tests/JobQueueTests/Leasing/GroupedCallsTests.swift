@@ -86,8 +86,8 @@ import Testing
                             group.addTask { try await fixture.lease(9, as: worker) }
                         }
                         try await waitUntil(deadlineSeconds: 60, "one, four, and three in line") {
-                            fixture.queue.claims.groups.underWayCount == 2
-                                && fixture.queue.claims.groups.waitingCount == 3
+                            fixture.queue.jobs.claims.groups.underWayCount == 2
+                                && fixture.queue.jobs.claims.groups.waitingCount == 3
                         }
                     }
                 }
@@ -104,7 +104,7 @@ import Testing
     private static func report(
         _ results: [JobReport], _ worker: WorkerID, _ queue: JobQueue
     ) async throws -> [ReportAnswer.Verdict] {
-        try await queue.reports.record(ReportRequest(worker: worker, results: results))
+        try await queue.jobs.reports.record(ReportRequest(worker: worker, results: results))
     }
 
     /// Reports of several workers in one statement: each has its own answer, and what no worker
@@ -135,7 +135,7 @@ import Testing
                             return (0, try await Self.report([result], workers[0], queue))
                         }
                         try await waitUntil(deadlineSeconds: 60, "one under way") {
-                            queue.reports.done.groups.underWayCount == 1
+                            queue.jobs.reports.done.groups.underWayCount == 1
                         }
                         group.addTask { (1, try await Self.report(mixed, workers[1], queue)) }
                         // The same result twice at once.
@@ -146,7 +146,7 @@ import Testing
                             }
                         }
                         try await waitUntil(deadlineSeconds: 60, "three in line") {
-                            queue.reports.done.groups.waitingCount == 3
+                            queue.jobs.reports.done.groups.waitingCount == 3
                         }
                     }
                 }

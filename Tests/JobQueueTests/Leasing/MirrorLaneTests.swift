@@ -104,8 +104,9 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             var segments = TitleTests.segments(4)
-            for place in 0..<3 { segments[place].mirrors = ["\(Self.mirror)/\(place)"] }
-            _ = try await fixture.queue.segments.add(TitleTests.batch(fixture, grant, segments))
+            for index in 0..<3 { segments[index].mirrors = ["\(Self.mirror)/\(index)"] }
+            _ = try await fixture.queue.jobs.segments.add(
+                TitleTests.batch(fixture, grant, segments))
             var done = F.done(grant.jobs[0], grant)
             done.segments = 4
             #expect(try await fixture.report([done]) == [.accepted])
@@ -286,7 +287,7 @@ import Testing
                 SelectionAction(
                     .cancel, catalog: CatalogReference(catalog), asset: "8", failureCode: nil,
                     priority: nil))
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             #expect(try await fixture.count("job") == 0)
             let late = try await fixture.report(held.jobs.map { Self.served($0, held) })
             #expect(late.allSatisfy { $0 == .stale })

@@ -39,9 +39,9 @@ import Testing
             // What was sent last counts.
             for turn in 0..<2 {
                 var segments = TitleTests.segments(3)
-                for place in 0..<3 { segments[place].mirrors = urls[(place + turn) % 3] }
+                for index in 0..<3 { segments[index].mirrors = urls[(index + turn) % 3] }
                 let batch = TitleTests.batch(fixture, grant, segments)
-                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             }
             var done = F.done(grant.jobs[0], grant)
             done.segments = 3

@@ -21,7 +21,7 @@ import Testing
         while true {
             let worker = WorkerID.random()
             let name = "edge-\(deaths + 1)"
-            _ = try await fixture.queue.leases.heartbeat(
+            _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: worker, leases: [], progress: [:], name: name, activeTransfers: 0))
             var grant = try await fixture.lease(most, as: worker)
@@ -78,7 +78,7 @@ import Testing
                 let grant = try await fixture.lease(100, as: WorkerID.random())
                 guard grant.lease != nil else { break }
                 if grant.isAlone == true { aloneJobs += grant.jobs.map(\.key) }
-                _ = try await fixture.queue.reports.record(
+                _ = try await fixture.queue.jobs.reports.record(
                     ReportRequest(
                         worker: try await Self.holder(of: grant, fixture),
                         results: grant.jobs.map { F.done($0, grant) }))
@@ -151,7 +151,7 @@ import Testing
                 try await fixture.silence(worker)
                 // All but the last find their way back.
                 if worker != workers[2] {
-                    _ = try await fixture.queue.leases.heartbeat(
+                    _ = try await fixture.queue.jobs.leases.heartbeat(
                         Heartbeat(
                             worker: worker, leases: [], progress: [:], name: "w",
                             activeTransfers: 0))
@@ -175,13 +175,13 @@ import Testing
             #expect(try await fixture.lease(as: second).isAlone == true)
             // Its lease is over, but for less than another lease's time.
             try await fixture.pool.query("UPDATE lease SET expires_at = now() - interval '29 s'")
-            #expect(try await fixture.queue.leases.sweep() == 0)
-            _ = try await fixture.queue.leases.heartbeat(
+            #expect(try await fixture.queue.jobs.leases.sweep() == 0)
+            _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: second, leases: [], progress: [:], name: "w", activeTransfers: 0))
             try await fixture.pool.query("UPDATE lease SET expires_at = now() - interval '31 s'")
             try await fixture.serveForHours()
-            #expect(try await fixture.queue.leases.sweep() == 1)
+            #expect(try await fixture.queue.jobs.leases.sweep() == 1)
             let third = try await fixture.lease()
             #expect(third.jobs.map(\.attempt) == [3] && third.isAlone == true)
         }
@@ -200,7 +200,7 @@ import Testing
                 )
                 try await fixture.pool.query(
                     "UPDATE lease SET expires_at = now() - interval '40 s'")
-                #expect(try await fixture.queue.leases.sweep() == 1)
+                #expect(try await fixture.queue.jobs.leases.sweep() == 1)
             }
             #expect(try await fixture.count("job_loss") == 0)
             #expect(try await Self.work(fixture) { _ in false } == 0)
@@ -219,7 +219,7 @@ import Testing
                 var settings = JobQueue.Settings()
                 settings.machine = boot
                 let before = JobQueue(pool: fixture.pool, settings: settings)
-                _ = try await before.leases.sweep()
+                _ = try await before.jobs.leases.sweep()
                 try await fixture.serveForHours()
                 let grant = try await fixture.lease(as: WorkerID.random())
                 #expect(grant.jobs.count == 1)
@@ -230,7 +230,7 @@ import Testing
                 if isOfMachine { boot += "1" }
                 settings.machine = boot
                 let after = JobQueue(pool: fixture.pool, settings: settings)
-                #expect(try await after.leases.sweep() == 1)
+                #expect(try await after.jobs.leases.sweep() == 1)
                 try await fixture.fold()
                 deaths = Int(try await fixture.count("job_loss"))
             }
@@ -286,7 +286,7 @@ import Testing
             let request = SplitTests.request(
                 fixture, first, total: 2 * SplitTests.part,
                 multipart: .random())
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             #expect(try await Self.work(fixture) { $0.offset != nil } == 2)
             #expect(
@@ -310,7 +310,7 @@ import Testing
             let request = SplitTests.request(
                 fixture, first, total: 2 * SplitTests.part,
                 multipart: .random())
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             // The second death with the file is the end of it.
             let second = try await fixture.lease(as: WorkerID.random())

@@ -96,14 +96,14 @@ import Testing
             let beat = Heartbeat(
                 worker: fixture.worker, leases: [leases[0]], progress: [:], name: "w",
                 activeTransfers: 1)
-            #expect(try await fixture.queue.leases.heartbeat(beat).leases == [leases[0]])
-            #expect(try await fixture.queue.leases.sweep() == 1)
+            #expect(try await fixture.queue.jobs.leases.heartbeat(beat).leases == [leases[0]])
+            #expect(try await fixture.queue.jobs.leases.sweep() == 1)
             var both = beat
             both.leases = leases
-            #expect(try await fixture.queue.leases.heartbeat(both).leases == [leases[0]])
+            #expect(try await fixture.queue.jobs.leases.heartbeat(both).leases == [leases[0]])
             // A lease is extended for the worker that holds it only.
             both.worker = .random()
-            #expect(try await fixture.queue.leases.heartbeat(both).leases.isEmpty)
+            #expect(try await fixture.queue.jobs.leases.heartbeat(both).leases.isEmpty)
             #expect(try await fixture.report([F.done(kept.jobs[0], kept)]) == [.accepted])
             #expect(try await fixture.report([F.done(lost.jobs[0], lost)]) == [.stale])
         }
@@ -216,13 +216,13 @@ import Testing
             try await fixture.submit((1...120).map { F.file("f\($0)") })
             for _ in 1...120 { _ = try await fixture.lease(1) }
             // Its worker lives, and has let go of them.
-            _ = try await fixture.queue.leases.heartbeat(
+            _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: fixture.worker, leases: [], progress: [:], name: "w",
                     activeTransfers: 0))
             try await fixture.pool.query(
                 "UPDATE lease SET expires_at = now() - interval '1 second'")
-            #expect(try await fixture.queue.leases.sweep() == 120)
+            #expect(try await fixture.queue.jobs.leases.sweep() == 120)
             #expect(try await fixture.lease(200).jobs.count == 120)
         }
     }

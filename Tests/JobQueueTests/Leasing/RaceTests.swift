@@ -19,14 +19,15 @@ import Testing
                 #expect(try await fixture.report([resolved]) == [.accepted])
             }
             let grant = try await fixture.lease(1)
-            let again = try await fixture.queue.submissions.open(
+            let again = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 assets, to: catalog, generation: again.generation)
             try await fixture.inOrder([
                 { _ = try await fixture.report([F.done(grant.jobs[0], grant)]) },
                 {
-                    try await fixture.queue.submissions.start(catalog, generation: again.generation)
+                    try await fixture.queue.catalogs.submissions.start(
+                        catalog, generation: again.generation)
                 },
             ])
             try await fixture.drain()
@@ -43,7 +44,7 @@ import Testing
             let resolved = try await Self.resolved(fixture, segments: 3)
             try await fixture.inOrder([
                 { _ = try await fixture.report([resolved]) },
-                { try await fixture.queue.submissions.interrupt(catalog) },
+                { try await fixture.queue.catalogs.submissions.interrupt(catalog) },
             ])
             #expect(try await fixture.count("job") == 0)
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .interrupted)
@@ -58,14 +59,15 @@ import Testing
         try await F.with("raceForget") { fixture in
             let catalog = try await fixture.submit([F.title("t"), F.file("f")])
             let resolved = try await Self.resolved(fixture, segments: 3)
-            let again = try await fixture.queue.submissions.open(
+            let again = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("f")], to: catalog, generation: again.generation)
             try await fixture.inOrder([
                 { _ = try await fixture.report([resolved]) },
                 {
-                    try await fixture.queue.submissions.start(catalog, generation: again.generation)
+                    try await fixture.queue.catalogs.submissions.start(
+                        catalog, generation: again.generation)
                 },
             ])
             #expect(try await fixture.drain().map(\.kind) == [.fetch, .checksums])
@@ -83,7 +85,7 @@ import Testing
                 fixture, grant, total: 2 * SplitTests.part,
                 multipart: .random())
             try await fixture.inOrder([
-                { _ = try await fixture.queue.splits.split(request) },
+                { _ = try await fixture.queue.jobs.splits.split(request) },
                 {
                     let failure = F.failed(grant.jobs[0], grant, "origin.http.404")
                     let verdicts = try await fixture.report([failure])
@@ -103,9 +105,9 @@ import Testing
     @Test func aClaimThatEmptiesALaneDoesNotHideWhatAStartAddsToIt() async throws {
         try await F.with("raceLane") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
-            let again = try await fixture.queue.submissions.open(
+            let again = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("a"), F.file("b")], to: catalog, generation: again.generation)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 try await fixture.pool.withConnection { connection in
@@ -114,7 +116,7 @@ import Testing
                             "SELECT pg_backend_pid()::bigint FROM lane FOR UPDATE", []
                         ).firstRow?.int64(0)
                         group.addTask {
-                            try await fixture.queue.submissions.start(
+                            try await fixture.queue.catalogs.submissions.start(
                                 catalog, generation: again.generation)
                         }
                         while try await fixture.blocked(by: holder ?? 0) == 0 {
@@ -138,7 +140,7 @@ import Testing
         let grant = try await fixture.lease(1)
         #expect(grant.jobs.map(\.kind) == [.resolve])
         let batch = TitleTests.batch(fixture, grant, TitleTests.segments(segments))
-        #expect(try await fixture.queue.segments.add(batch) == .accepted)
+        #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
         var report = F.done(grant.jobs[0], grant)
         report.segments = segments
         return report

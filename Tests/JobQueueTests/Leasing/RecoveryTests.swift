@@ -11,12 +11,12 @@ import Testing
     @Test(arguments: [true, false])
     func anAssetThatNeverStartedIsStartedLater(isInterrupted: Bool) async throws {
         try await F.with("neverStarted") { fixture in
-            let first = try await fixture.queue.submissions.open(
+            let first = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("a")], to: first.id, generation: first.generation)
             if isInterrupted {
-                try await fixture.queue.submissions.interrupt(first.id)
+                try await fixture.queue.catalogs.submissions.interrupt(first.id)
             } else {
                 // The submitter vanished before its start; another one named something else.
                 try await fixture.submit([F.file("b")])
@@ -35,16 +35,17 @@ import Testing
                 worker: fixture.worker, queues: [], maxJobs: 2, waitMilliseconds: 0)
             let (early, late) = (LeaseID.random(), LeaseID.random())
             // Before it is granted: it never is.
-            try await fixture.queue.leases.release(
+            try await fixture.queue.jobs.leases.release(
                 LeaseRelease(worker: fixture.worker, lease: early))
-            #expect(try await fixture.queue.claims.lease(request, as: early).lease == nil)
-            let grant = try await fixture.queue.claims.lease(request, as: late)
+            #expect(try await fixture.queue.jobs.claims.lease(request, as: early).lease == nil)
+            let grant = try await fixture.queue.jobs.claims.lease(request, as: late)
             #expect(grant.jobs.count == 2)
             // Others cannot release it.
-            try await fixture.queue.leases.release(LeaseRelease(worker: .random(), lease: late))
+            try await fixture.queue.jobs.leases.release(
+                LeaseRelease(worker: .random(), lease: late))
             #expect(try await fixture.queue.sites.queues().map(\.leased) == [2])
             for _ in 0..<2 {
-                try await fixture.queue.leases.release(
+                try await fixture.queue.jobs.leases.release(
                     LeaseRelease(worker: fixture.worker, lease: late))
                 #expect(try await fixture.queue.sites.queues().map(\.leased) == [0])
             }
@@ -61,7 +62,7 @@ import Testing
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             try await fixture.submit([F.file("a")])
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             try await fixture.submit([F.file("a")])
             #expect(try await fixture.drain().map(\.kind) == [.fetch, .checksums])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
@@ -73,14 +74,14 @@ import Testing
             let catalog = try await fixture.submit([F.file("a")])
             var moved = F.file("a")
             moved.key = "elsewhere/a"
-            let next = try await fixture.queue.submissions.open(
+            let next = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [moved], to: catalog, generation: next.generation)
             // The list of the old directory is written all the same; the new one's comes later.
             #expect(try await fixture.drain().map(\.key).last == "origin.test/files")
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
-            try await fixture.queue.submissions.start(catalog, generation: next.generation)
+            try await fixture.queue.catalogs.submissions.start(catalog, generation: next.generation)
             #expect(try await fixture.drain().map(\.key) == ["elsewhere/a", "elsewhere"])
         }
     }
@@ -94,7 +95,7 @@ import Testing
             _ = try await fixture.report([
                 F.done(first.jobs[0], first, bytes: SplitTests.part)
             ])
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             try await fixture.submit([F.file("large")])
             let rest = try await fixture.lease()
             _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: SplitTests.part)])
@@ -111,7 +112,7 @@ import Testing
         let first = try await fixture.lease(1)
         let request = SplitTests.request(
             fixture, first, total: 2 * SplitTests.part, multipart: .random())
-        #expect(try await fixture.queue.splits.split(request) == .accepted)
+        #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
         return (first, try await fixture.lease(1))
     }
 
@@ -140,7 +141,7 @@ import Testing
             _ = try await fixture.report([
                 F.done(first.jobs[0], first, bytes: SplitTests.part)
             ])
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             try await fixture.submit([F.file("large")])
             let before = try await fixture.queue.catalogs.status(of: catalog).totals
             #expect(before.adoptedBytes == SplitTests.part)

@@ -19,7 +19,7 @@ import Testing
         heartbeat.surplusJobs = surplus > 0 ? surplus : nil
         heartbeat.idleConnections = idle > 0 ? idle : nil
         change(&heartbeat)
-        return try await fixture.queue.leases.heartbeat(heartbeat).wantedJobs
+        return try await fixture.queue.jobs.leases.heartbeat(heartbeat).wantedJobs
     }
 
     @Test func surplusJobsAreDividedByIdleConnections() async throws {
@@ -120,7 +120,7 @@ import Testing
             #expect(try await !isWanted { $0.queues = ["another"] })
             #expect(try await !isWanted { $0.roots = ["file:///srv/other"] })
             #expect(try await isWanted { $0.roots = ["file:///srv"] })
-            #expect(try await !isWanted { $0.trouble = Failure(.clusterUnauthorized, "no token") })
+            #expect(try await !isWanted { $0.issue = Failure(.clusterUnauthorized, "no token") })
             let site = try #require(grant.site?.id)
             #expect(try await !isWanted { $0.refusedSites = [site] })
             _ = try await wanted(fixture, .random(), idle: 1)

@@ -106,7 +106,7 @@ import Testing
         try await QueueFixture.with("load_seen") { fixture in
             let queue = fixture.queue
             let test = try await Self.running(queue, workers: 1)
-            _ = try await queue.leases.heartbeat(
+            _ = try await queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: test.workers[0], leases: [], progress: [:], name: "w",
                     activeTransfers: 0))
@@ -221,11 +221,11 @@ import Testing
             }
             _ = try await queue.loadTests.shards.report(
                 Self.report(workers[1], .ready, seconds: [0]), of: id)
-            let news = try await queue.loadTests.follow(id, after: [])
-            #expect(!news.hasMore)
-            #expect(news.intervals.map(\.shard) == [0, 1, 0, 0])
-            #expect(news.intervals.map(\.second) == [0, 0, 1, 2])
-            #expect(news.test.shards.map(\.nextSecond) == [3, 1])
+            let update = try await queue.loadTests.follow(id, after: [])
+            #expect(!update.hasMore)
+            #expect(update.intervals.map(\.shard) == [0, 1, 0, 0])
+            #expect(update.intervals.map(\.second) == [0, 0, 1, 2])
+            #expect(update.test.shards.map(\.nextSecond) == [3, 1])
             // Asked again, the answer is the same; what was taken is forgotten and does not come back.
             #expect(try await queue.loadTests.follow(id, after: []).intervals.count == 4)
             #expect(
@@ -340,7 +340,7 @@ import Testing
     @Test func oneTestOfAQueueAtATime() async throws {
         try await QueueFixture.with("load_queue") { fixture in
             let queue = fixture.queue
-            let handle = try await queue.submissions.open(
+            let handle = try await queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: QueueFixture.site))
             let name = try #require(try await queue.sites.queues().first?.name)
             _ = handle

@@ -30,7 +30,7 @@ import Testing
             )
             // It is reported again in case the answer was lost, and to no other worker.
             #expect(try await heartbeat(fixture, grant).cancelled ?? [] == cancelled)
-            let stranger = try await fixture.queue.leases.heartbeat(
+            let stranger = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: .random(), leases: [grant.lease ?? ""], progress: [:], name: "n",
                     activeTransfers: 0))
@@ -119,7 +119,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("film"), F.file("large")])
             let grant = try await fixture.lease()
             let file = try #require(grant.jobs.first { $0.kind == .fetch })
-            _ = try await fixture.queue.splits.split(
+            _ = try await fixture.queue.jobs.splits.split(
                 SplitRequest(
                     worker: fixture.worker, job: file.id, lease: grant.lease ?? "",
                     multipart: .random(), totalBytes: 3 << 20,
@@ -153,15 +153,16 @@ import Testing
     @Test func whatIsNotStartedYetIsNotCancelled() async throws {
         try await F.with("cancel_new") { fixture in
             let catalog = try await fixture.submit(files(1...2))
-            let again = try await fixture.queue.submissions.open(
+            let again = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 files(1...4), to: catalog, generation: again.generation)
             #expect(
                 try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 2, jobs: 2))
             let totals = try await fixture.queue.catalogs.status(of: catalog).totals
             #expect(totals.assets == 2 && totals.cancelled == 2)
-            try await fixture.queue.submissions.start(catalog, generation: again.generation)
+            try await fixture.queue.catalogs.submissions.start(
+                catalog, generation: again.generation)
             try await expectEnded(fixture, catalog, completed: 4, failed: 0)
         }
     }

@@ -23,7 +23,7 @@ import Testing
                 #expect(status.state == .paused && status.waiting == 2 && status.leased == 1)
             }
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await !fixture.queue.claims.hasWork())
+            #expect(try await !fixture.queue.jobs.claims.hasWork())
             // What is held is finished, and new work is taken in.
             #expect(try await fixture.report([F.done(held.jobs[0], held)]) == [.accepted])
             try await fixture.submit([F.title("late")], catalog: "late")
@@ -47,7 +47,7 @@ import Testing
             var heartbeat = Heartbeat(
                 worker: fixture.worker, leases: [], progress: [:], name: "w-1", activeTransfers: 0)
             heartbeat.queues = ["north"]
-            _ = try await queue.leases.heartbeat(heartbeat)
+            _ = try await queue.jobs.leases.heartbeat(heartbeat)
             #expect(try await queue.workers.load(ofQueue: "north").workers == 1)
             let paused = await #expect(throws: Failure.self) {
                 try await queue.sites.set(.paused, ofQueue: "north")
@@ -70,9 +70,9 @@ import Testing
 
     @Test func aDrainingQueueFinishesWhatItHasAndTakesInNothing() async throws {
         try await F.with("drain") { fixture in
-            let open = try await fixture.queue.submissions.open(
+            let open = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "opened before", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("x")], to: open.id, generation: open.generation)
             let catalog = try await fixture.submit([F.title("film")])
             _ = try await fixture.queue.sites.set(.draining, ofQueue: try await queueName(fixture))
@@ -82,14 +82,15 @@ import Testing
             }
             #expect(refused?.code == "input.draining")
             let late = await #expect(throws: Failure.self) {
-                try await fixture.queue.submissions.start(open.id, generation: open.generation)
+                try await fixture.queue.catalogs.submissions.start(
+                    open.id, generation: open.generation)
             }
             #expect(late?.code == "input.draining")
             #expect(try await fixture.count("catalog") == 2)
             // What a title turns out to be made of is part of what the queue has.
             let resolve = try await fixture.lease(1)
             try #require(resolve.jobs.map(\.kind) == [.resolve])
-            let verdict = try await fixture.queue.segments.add(
+            let verdict = try await fixture.queue.jobs.segments.add(
                 SegmentBatch(
                     worker: fixture.worker, job: resolve.jobs[0].id, lease: resolve.lease ?? "",
                     segments: [
@@ -142,7 +143,7 @@ import Testing
             #expect(closed.isClosed && closed.schedule == "off in Europe/Berlin")
             #expect(closed.bytesPerSecond == nil && closed.nextChange == nil)
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await !fixture.queue.claims.hasWork())
+            #expect(try await !fixture.queue.jobs.claims.hasWork())
 
             // By its storage URL as well; what is not given stays.
             let limited = try await fixture.queue.sites.configure(
@@ -240,7 +241,7 @@ import Testing
         try await F.with("origin_pages") { fixture in
             try await fixture.pool.query(
                 "INSERT INTO origin (url) SELECT 'http://o' || n FROM generate_series(1, 5) AS n")
-            _ = try await fixture.queue.leases.heartbeat(
+            _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: fixture.worker, leases: [], progress: [:], name: "here-1",
                     activeTransfers: 0))

@@ -17,7 +17,7 @@ import Testing
         var query = DailyReportQuery()
         query.grouping = grouping
         change(&query)
-        return try await fixture.queue.daily.report(query, limit: limit)
+        return try await fixture.queue.figures.daily.report(query, limit: limit)
     }
 
     private static func file(_ name: String, at host: String) -> AssetSubmission {
@@ -89,7 +89,7 @@ import Testing
                 #expect(catalogs.map(\.queue) == ["srv-edge"])
                 let sites = try await report(fixture, by: .site).groups
                 #expect(sites.map(\.storageURL) == [F.site] && sites.map(\.name) == ["srv-edge"])
-                try await fixture.queue.daily.fold()
+                try await fixture.queue.figures.daily.fold()
                 #expect(try await fixture.count("outcome") == 0)
             }
         }
@@ -138,13 +138,13 @@ import Testing
                     """)
                 await withTaskGroup(of: Void.self) { group in
                     for _ in 0..<4 {
-                        group.addTask { _ = try? await fixture.queue.daily.fold() }
+                        group.addTask { _ = try? await fixture.queue.figures.daily.fold() }
                     }
                 }
                 let done = try await report(fixture).total.done
                 #expect(done == Int64(500 * (round + 1)))
             }
-            try await fixture.queue.daily.fold()
+            try await fixture.queue.figures.daily.fold()
             #expect(try await fixture.count("outcome") == 0)
             #expect(try await report(fixture).total.bytes == 100_000)
         }
@@ -174,7 +174,7 @@ import Testing
             let sum = 50.0 * 25.5
             for round in 1...3 {
                 try await note()
-                try await fixture.queue.daily.fold(maxRows: 10)
+                try await fixture.queue.figures.daily.fold(maxRows: 10)
                 #expect(try await fixture.count("daily_figure WHERE queue_id <> 0") == 10)
                 // Done, one known code and one for all others.
                 #expect(try await fixture.count("daily_figure WHERE queue_id = 0") == 3)
@@ -197,7 +197,7 @@ import Testing
     @Test func theyOutliveTheirCatalogAndEndAfterTheirTime() async throws {
         try await F.with("daily_kept") { fixture in
             _ = try await work(fixture)
-            try await fixture.queue.daily.fold()
+            try await fixture.queue.figures.daily.fold()
             try await fixture.pool.query(
                 """
                 UPDATE catalog SET ended_at = now() - interval '9 d',
@@ -216,10 +216,10 @@ import Testing
                     == ["movies", "other"])
 
             try await fixture.pool.query("UPDATE daily_figure SET day = day - 400")
-            try await fixture.queue.daily.trim()
+            try await fixture.queue.figures.daily.trim()
             #expect(try await fixture.count("daily_figure") > 0)
             try await fixture.pool.query("UPDATE daily_figure SET day = day - 1")
-            try await fixture.queue.daily.trim()
+            try await fixture.queue.figures.daily.trim()
             #expect(try await fixture.count("daily_figure") == 0)
         }
     }

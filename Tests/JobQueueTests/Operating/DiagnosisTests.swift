@@ -60,7 +60,7 @@ import Testing
                     worker: "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11",
                     leases: [], progress: [:], name: "w", activeTransfers: 0)
                 heartbeat.version = version
-                _ = try await fixture.queue.leases.heartbeat(heartbeat)
+                _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
                 let status = try await fixture.queue.workers.clusterStatus()
                 #expect(status.workers.map(\.version) == [version])
             }

@@ -10,7 +10,7 @@ import Testing
 @Suite struct EventTests {
     typealias F = QueueFixture
 
-    private static func all(
+    static func all(
         _ fixture: F, after cursor: EventCursor? = nil, _ filter: Events.Filter = Events.Filter()
     ) async throws -> [ClusterEvent] {
         let beginning = try await fixture.queue.events.beginning()
@@ -95,11 +95,24 @@ import Testing
         }
     }
 
+    @Test func theEventOfARemovalSaysWhatWasFreed() async throws {
+        try await F.with("events_removal") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await fixture.drain()
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.remove, catalog: CatalogReference(catalog)))
+            try await RemovalTests.purge(fixture)
+            let events = try await Self.all(fixture)
+            let removed = events.filter { $0.kind.rawValue == "asset.removed" }
+            #expect(removed.map(\.message) == ["1 file, 10 bytes"])
+        }
+    }
+
     @Test func oneEventStandsForManyAssetsOfOneStatement() async throws {
         try await F.with("events_many") { fixture in
             let count = WireLimits.eventsPerChange + 1
             let catalog = try await fixture.submit((0..<count).map { F.file("\($0)") })
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             let events = try await Self.all(fixture)
             let many = events.filter { $0.kind.subject == "asset" }
             #expect(Self.kinds(many) == ["asset.ready", "asset.interrupted"])
@@ -130,10 +143,10 @@ import Testing
                 #expect(event.name?.hasPrefix(event.catalogName ?? "?") == true)
             }
             // From each of them on the rest, and no more is read than asked for.
-            for (place, one) in all.enumerated() {
+            for (index, one) in all.enumerated() {
                 let rest = try await Self.page(
                     fixture, after: one.cursor, .init(kinds: [completed]))
-                #expect(rest.events.map(\.event.id) == all.dropFirst(place + 1).map(\.event.id))
+                #expect(rest.events.map(\.event.id) == all.dropFirst(index + 1).map(\.event.id))
             }
             let page = try await fixture.queue.events.page(
                 after: all[2].cursor, .init(kinds: [completed]), limit: 3, scan: 3)
@@ -146,12 +159,12 @@ import Testing
         try await F.with("events_others") { fixture in
             try await fixture.submit([F.file("a")])
             let start = try await fixture.queue.events.now()
-            func beat(_ trouble: Failure?) async throws {
+            func beat(_ issue: Failure?) async throws {
                 var heartbeat = Heartbeat(
                     worker: fixture.worker, leases: [], progress: [:], name: "edge-1",
                     activeTransfers: 0)
-                heartbeat.trouble = trouble
-                _ = try await fixture.queue.leases.heartbeat(heartbeat)
+                heartbeat.issue = issue
+                _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
             }
             try await beat(nil)
             try await beat(nil)
@@ -186,7 +199,7 @@ import Testing
             }
             #expect(
                 Self.kinds(events) == [
-                    "worker.joined", "worker.troubled", "worker.recovered", "worker.lost",
+                    "worker.joined", "worker.failing", "worker.recovered", "worker.lost",
                     "worker.returned", "site.faulty", "site.recovered", "site.closed",
                     "site.opened", "queue.paused", "origin.cooldown", "origin.open",
                     "origin.closed",

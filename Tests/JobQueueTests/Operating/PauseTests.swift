@@ -84,6 +84,31 @@ import Testing
         }
     }
 
+    /// A mistyped name is no success; a pattern may match none.
+    @Test func anAssetThatIsNotThereIsNotFound() async throws {
+        try await F.with("pause_unknown") { fixture in
+            let catalog = try await fixture.submit(files(1...1))
+            func change(_ action: SelectionAction.Action, _ name: String) async throws -> Int {
+                var selection = SelectionAction(action, catalog: CatalogReference(catalog))
+                selection.name = name
+                return try await fixture.queue.catalogs.selections.apply(selection).assets
+            }
+            for name in ["nosuch", "f[12]"] {
+                for action in [SelectionAction.Action.pause, .resume, .retry, .cancel, .pin] {
+                    let failure = await #expect(throws: Failure.self) {
+                        _ = try await change(action, name)
+                    }
+                    #expect(failure?.code == .inputNotFound)
+                    #expect(failure?.message.contains(name) == true)
+                }
+            }
+            #expect(try await change(.pause, "no*") == 0)
+            #expect(try await change(.pause, "f1") == 1)
+            // It is there, and paused already.
+            #expect(try await change(.pause, "f1") == 0)
+        }
+    }
+
     @Test func theJobsOfALostWorkerWaitWhileTheirAssetIsPaused() async throws {
         try await F.with("pause_lost") { fixture in
             let catalog = try await fixture.submit(files(1...1))
@@ -103,7 +128,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             _ = try await apply(fixture, .pause, catalog)
-            _ = try await fixture.queue.segments.add(
+            _ = try await fixture.queue.jobs.segments.add(
                 SegmentBatch(
                     worker: fixture.worker, job: grant.jobs[0].id, lease: grant.lease ?? "",
                     segments: TitleTests.segments(3)))
@@ -121,7 +146,7 @@ import Testing
         try await F.with("pause_restart") { fixture in
             let catalog = try await fixture.submit(files(1...2))
             _ = try await apply(fixture, .pause, catalog, asset: "f1")
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             #expect(try await status(fixture, "f1", of: catalog).state == .interrupted)
             try await fixture.submit(files(1...2))
             let grant = try await fixture.lease()
@@ -137,7 +162,7 @@ import Testing
         try await F.with("pause_interrupted") { fixture in
             let catalog = try await fixture.submit(files(1...2))
             _ = try await apply(fixture, .pause, catalog, asset: "f1")
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             var action = SelectionAction(.resume, catalog: CatalogReference(catalog))
             action.states = ["paused", "interrupted"]
             let answer = try await fixture.queue.catalogs.selections.apply(action)

@@ -57,12 +57,12 @@ import Testing
                     let segments = SegmentBatch(
                         worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
                         segments: TitleTests.segments(2))
-                    _ = try await fixture.queue.segments.add(segments)
+                    _ = try await fixture.queue.jobs.segments.add(segments)
                     var report = F.done(job, grant)
                     report.segments = 2
                     #expect(try await fixture.report([report]) == [.accepted])
                 } else if job.key.hasSuffix("large") {
-                    _ = try await fixture.queue.splits.split(
+                    _ = try await fixture.queue.jobs.splits.split(
                         SplitRequest(
                             worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
                             multipart: .random(), totalBytes: 3 << 20,

@@ -13,7 +13,7 @@ import Testing
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: 100)])
             let second = grant.jobs[1].asset
-            _ = try await fixture.queue.leases.heartbeat(
+            _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: fixture.worker, leases: [grant.lease ?? ""],
                     progress: [
@@ -38,7 +38,7 @@ import Testing
             try await fixture.skipDelays()
             let other = WorkerID.random()
             let again = try await fixture.lease(4, as: other)
-            _ = try await fixture.queue.leases.heartbeat(
+            _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: other, leases: [again.lease ?? ""],
                     progress: [
@@ -60,7 +60,7 @@ import Testing
             byAsset[entry.asset.description] = TransferProgress(
                 receivedBytes: entry.received, expectedBytes: entry.expected, transfers: 1)
         }
-        _ = try await fixture.queue.leases.heartbeat(
+        _ = try await fixture.queue.jobs.leases.heartbeat(
             Heartbeat(
                 worker: worker, leases: [grant?.lease].compactMap(\.self), progress: byAsset,
                 name: name,
@@ -94,7 +94,7 @@ import Testing
             #expect(try await fixture.queue.workers.noteSilent() == 0)
 
             // The same list again: interrupted, and under way with another worker.
-            try await fixture.queue.submissions.interruptAll()
+            try await fixture.queue.catalogs.submissions.interruptAll()
             try await fixture.submit((1...2).map { F.file("f\($0)") })
             let again = try await fixture.lease(2, as: other)
             try await Self.beat(

@@ -16,7 +16,7 @@ import Testing
         var query = DailyReportQuery()
         query.grouping = .code
         query.origin = origin
-        let groups = try await fixture.queue.daily.report(query).groups
+        let groups = try await fixture.queue.figures.daily.report(query).groups
         return Dictionary(
             uniqueKeysWithValues: groups.compactMap { group in
                 group.recovery.map { (group.name, $0) }
@@ -29,8 +29,8 @@ import Testing
     ) async throws {
         for _ in 0..<3 {
             #expect(try await recoveries(fixture) == expected)
-            try await fixture.queue.metFailures.fold(pageRows: 2)
-            try await fixture.queue.daily.fold()
+            try await fixture.queue.figures.metFailures.fold(pageRows: 2)
+            try await fixture.queue.figures.daily.fold()
         }
     }
 
@@ -215,8 +215,8 @@ import Testing
                 await withTaskGroup(of: Void.self) { group in
                     for _ in 0..<4 {
                         group.addTask {
-                            try? await fixture.queue.metFailures.fold(pageRows: 70)
-                            _ = try? await fixture.queue.daily.fold()
+                            try? await fixture.queue.figures.metFailures.fold(pageRows: 70)
+                            _ = try? await fixture.queue.figures.daily.fold()
                         }
                     }
                 }

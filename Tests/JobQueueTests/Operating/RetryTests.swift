@@ -60,7 +60,7 @@ import Testing
             let catalog = try await fixture.submit(files(1...3))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             #expect(try await apply(fixture, .retry, catalog, asset: "f1").assets == 3)
             try await expectEnded(fixture, catalog, completed: 3, failed: 0)
         }
@@ -102,7 +102,7 @@ import Testing
                 grant.jobs.map { F.failed($0, grant, "origin.http.404") })
             var renamed = files(1...1)[0]
             renamed.url = "http://elsewhere.test/f1"
-            try await fixture.queue.submissions.add([renamed], to: catalog, generation: 1)
+            try await fixture.queue.catalogs.submissions.add([renamed], to: catalog, generation: 1)
             #expect(
                 try await apply(fixture, .retry, catalog) == SelectionAnswer(assets: 2, jobs: 2))
             let again = try await fixture.lease()
@@ -117,9 +117,9 @@ import Testing
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
-            let again = try await fixture.queue.submissions.open(
+            let again = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 files(2...2), to: catalog, generation: again.generation)
             let failure = await #expect(throws: Failure.self) {
                 try await apply(fixture, .retry, catalog)
@@ -127,11 +127,12 @@ import Testing
             #expect(failure?.code == "input.field")
             // Running assets can be cancelled nevertheless, also resubmitted ones.
             #expect(try await apply(fixture, .cancel, catalog).assets == 1)
-            try await fixture.queue.submissions.start(catalog, generation: again.generation)
+            try await fixture.queue.catalogs.submissions.start(
+                catalog, generation: again.generation)
             try await fixture.drain()
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
             // One that was never started has nothing to cancel or to try again.
-            let fresh = try await fixture.queue.submissions.open(
+            let fresh = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "fresh", storageURL: F.site))
             for action in [SelectionAction.Action.cancel, .retry] {
                 #expect(

@@ -20,7 +20,7 @@ import Testing
             worker: worker ?? fixture.worker, leases: [], progress: [:], name: "w",
             activeTransfers: 0)
         heartbeat.runs = [work]
-        _ = try await fixture.queue.leases.heartbeat(heartbeat)
+        _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
     }
 
     @Test func workIsOfTheLastRunOfItsCatalog() async throws {

@@ -34,7 +34,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease(1)
             let batch = TitleTests.batch(fixture, grant, TitleTests.segments(3))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var report = F.done(grant.jobs[0], grant)
             report.segments = 3
             let resolved = report
@@ -54,7 +54,7 @@ import Testing
                 fixture, grant, total: 3 * SplitTests.part,
                 multipart: .random())
             try await fixture.inOrder([
-                { _ = try await fixture.queue.splits.split(request) },
+                { _ = try await fixture.queue.jobs.splits.split(request) },
                 { try await Self.apply(fixture, .cancel, catalog) },
             ])
             try await Self.expectCancelled(fixture, catalog)
@@ -120,7 +120,7 @@ import Testing
         _ fixture: F, _ grant: LeaseGrant, _ worker: WorkerID
     ) async throws {
         for job in grant.jobs where job.kind == .resolve {
-            _ = try await fixture.queue.segments.add(
+            _ = try await fixture.queue.jobs.segments.add(
                 SegmentBatch(
                     worker: worker, job: job.id, lease: grant.lease ?? "",
                     segments: TitleTests.segments(5)))

@@ -35,7 +35,7 @@ extension SelectionSuite {
     }
 
     func heartbeat(_ fixture: F, _ grant: LeaseGrant) async throws -> HeartbeatAnswer {
-        try await fixture.queue.leases.heartbeat(
+        try await fixture.queue.jobs.leases.heartbeat(
             Heartbeat(
                 worker: fixture.worker, leases: [grant.lease ?? ""], progress: [:], name: "n",
                 activeTransfers: 0))

@@ -15,7 +15,7 @@ import Testing
         _ fixture: F, _ url: String = "https://hook.example/x", catalog: CatalogID? = nil,
         kinds: [EventKind] = []
     ) async throws -> WebhookStatus {
-        try await fixture.queue.webhooks.create(
+        try await fixture.queue.events.webhooks.create(
             WebhookSubmission(url: url, secret: "canary-of-a-webhook"), catalog: catalog,
             kinds: kinds, by: "test")
     }
@@ -25,13 +25,13 @@ import Testing
         try await waitUntil(deadlineSeconds: 30, "the end of older transactions") {
             try await fixture.count("event WHERE xact >= events_end()") == 0
         }
-        while try await fixture.queue.webhooks.enqueue() > 0 {}
+        while try await fixture.queue.events.webhooks.enqueue() > 0 {}
     }
 
     private static func lease(
         _ fixture: F, _ limit: Int = 100, seconds: Double = 60
     ) async throws -> [Webhooks.Leased] {
-        try await fixture.queue.webhooks.lease(limit, each: limit, seconds: seconds)
+        try await fixture.queue.events.webhooks.lease(limit, each: limit, seconds: seconds)
     }
 
     @Test func eachEventFromNowOnHasOneDelivery() async throws {
@@ -42,7 +42,7 @@ import Testing
             let kind = EventKind(rawValue: "catalog.interrupted")
             try await Self.add(fixture, catalog: catalog, kinds: [kind])
             try await Self.add(fixture, catalog: CatalogID(999))
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             try await Self.enqueue(fixture)
             let leased = try await Self.lease(fixture)
             #expect(
@@ -53,16 +53,17 @@ import Testing
             let event = try WireJSON.decode(
                 ClusterEvent.self, from: Array(leased[0].body.utf8))
             #expect(event.catalog == catalog && event.catalogName == "movies")
-            #expect(try await fixture.queue.webhooks.list().webhooks.map(\.waiting) == [2, 1, 0])
+            #expect(
+                try await fixture.queue.events.webhooks.list().webhooks.map(\.waiting) == [2, 1, 0])
             // Its deliveries go with it.
-            _ = try await fixture.queue.webhooks.remove(all.id)
+            _ = try await fixture.queue.events.webhooks.remove(all.id)
             #expect(try await fixture.count("webhook_delivery") == 1)
         }
     }
 
     @Test func aDeliveryIsLeasedToOneAtATime() async throws {
         try await F.with("webhook_leases") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit((0..<40).map { F.file("\($0)") })
             try await Self.enqueue(fixture)
@@ -100,7 +101,7 @@ import Testing
 
     @Test func aFailureIsRepeatedLaterAndTheLastOneIsDead() async throws {
         try await F.with("webhook_retries") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "catalog.open")])
             try await fixture.submit([F.file("a")])
             try await Self.enqueue(fixture)
@@ -128,7 +129,7 @@ import Testing
 
     @Test func eachWebhookHasATurn() async throws {
         try await F.with("webhook_turns") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             let kinds = [EventKind(rawValue: "asset.ready")]
             let slow = try await Self.add(fixture, kinds: kinds)
             let other = try await Self.add(fixture, kinds: kinds)
@@ -152,7 +153,7 @@ import Testing
 
     @Test func aRetryAfterHoldsAllDeliveriesOfItsWebhook() async throws {
         try await F.with("webhook_cooldown") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             let kinds = [EventKind(rawValue: "asset.ready")]
             let busy = try await Self.add(fixture, kinds: kinds)
             let other = try await Self.add(fixture, kinds: kinds)
@@ -187,7 +188,7 @@ import Testing
     /// A report that comes too late starts none; one by hand ends it.
     @Test func aDeliveryThatIsSentAgainEndsTheCooldown() async throws {
         try await F.with("webhook_resumed") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit([F.file("a"), F.file("b")])
             try await Self.enqueue(fixture)
@@ -211,7 +212,7 @@ import Testing
 
     @Test func aChangedWebhookKeepsItsDeliveries() async throws {
         try await F.with("webhook_change") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             let webhook = try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit([F.file("a"), F.file("b")])
             try await Self.enqueue(fixture)
@@ -242,7 +243,7 @@ import Testing
     /// A receiver that always asks for more time holds nothing for ever.
     @Test func aDeliveryThatWaitsForTooLongIsDead() async throws {
         try await F.with("webhook_expired") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit((0..<4).map { F.file("\($0)") })
             try await Self.enqueue(fixture)
@@ -276,7 +277,7 @@ import Testing
 
     @Test func onlyTheLatestEndedDeliveriesAreKept() async throws {
         try await F.with("webhook_rows") { fixture in
-            let webhooks = fixture.queue.webhooks
+            let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit((0..<10).map { F.file("\($0)") })
             try await Self.enqueue(fixture)

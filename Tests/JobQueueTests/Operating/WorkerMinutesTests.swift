@@ -16,7 +16,7 @@ import Testing
             done.add(seconds: 1, bytes: 1)
             done.busySeconds = 1
             heartbeat.done = done
-            _ = try await fixture.queue.leases.heartbeat(heartbeat)
+            _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
             func age(_ days: Int) async throws {
                 _ = try await fixture.pool.query(
                     "UPDATE worker_minute SET minute = minute - interval '\(days) days'")
@@ -38,7 +38,7 @@ import Testing
                 worker: fixture.worker, leases: [try #require(grant.lease)], progress: [:],
                 name: "w", activeTransfers: 2)
             func status() async throws -> ClusterStatus.WorkerStatus {
-                _ = try await fixture.queue.leases.heartbeat(heartbeat)
+                _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
                 return try #require(
                     try await fixture.queue.workers.clusterStatus().workers.first)
             }
@@ -58,7 +58,7 @@ import Testing
             let again = try await status()
             #expect(again.isStuck && (again.resultSeconds ?? 0) >= 300)
             // What keeps it from working is named instead.
-            heartbeat.trouble = Failure(.clusterUnauthorized, "no token")
+            heartbeat.issue = Failure(.clusterUnauthorized, "no token")
             #expect(try await !status().isStuck)
         }
     }

@@ -51,15 +51,15 @@ import Testing
             try await wanted(fixture, new, hoursAgo: 1)
             // 700 bytes are below the high mark.
             try await configure(fixture, .leastRecentlyWanted, quota: 740)
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             // From 95 % on, down to 90 %: 700 of 720, so 52 bytes and one asset.
             try await configure(fixture, .leastRecentlyWanted, quota: 720)
-            #expect(try await fixture.queue.evictions.run() == 1)
+            #expect(try await fixture.queue.files.evictions.run() == 1)
             #expect(try await state(fixture, old, "o1") == .removing)
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/o1"])
             #expect(try await state(fixture, old, "o1") == .removed)
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             let events = try await fixture.pool.query(
                 "SELECT message FROM event WHERE kind = 'asset.evicted'"
             ).rows.map { try $0.string(0) }
@@ -69,7 +69,7 @@ import Testing
             // Wanted again, it is fetched again, and another one makes room.
             try await store(fixture, ["o1", "o2", "o3"], in: "old")
             #expect(try await state(fixture, old, "o1") == .completed)
-            #expect(try await fixture.queue.evictions.run() == 1)
+            #expect(try await fixture.queue.files.evictions.run() == 1)
             #expect(try await state(fixture, new, "n1") == .removing)
         }
     }
@@ -88,7 +88,7 @@ import Testing
                 try await fixture.assets(of: ended).filter { $0.isPinned == true }.map(\.name)
                     == ["a"])
             try await configure(fixture, .leastRecentlyWanted, quota: 10)
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             // It is not looked for again at once.
             #expect(try await fixture.count("site WHERE evict_retry_at > now()") == 1)
             try await configure(fixture, .leastRecentlyWanted, quota: 0)
@@ -96,9 +96,9 @@ import Testing
             while try await !fixture.drain().isEmpty {}
             try await configure(fixture, .leastRecentlyWanted, quota: 10)
             // A catalog that is being submitted again needs what it has.
-            _ = try await fixture.queue.submissions.open(
+            _ = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "running", storageURL: F.site))
-            #expect(try await fixture.queue.evictions.run() == 1)
+            #expect(try await fixture.queue.files.evictions.run() == 1)
             #expect(try await state(fixture, ended, "a") == .completed)
             #expect(try await state(fixture, ended, "b") == .removing)
             #expect(try await state(fixture, running, "b") == .completed)
@@ -125,12 +125,56 @@ import Testing
             try await configure(fixture, .leastRecentlyWanted, quota: 300)
             try await fixture.queue.sites.closed.watch()
             #expect(try await site()?.fault?.code == .storageQuota)
-            #expect(try await fixture.queue.evictions.run() == 1)
+            #expect(try await fixture.queue.files.evictions.run() == 1)
             #expect(try await state(fixture, old, "a") == .removing)
             #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/a"])
             try await fixture.queue.sites.closed.watch()
             #expect(try await site()?.fault == nil)
             #expect(try await site()?.usedBytes == 200)
+        }
+    }
+
+    /// Workers may still be storing files of what was cancelled: they are deleted after a lease.
+    @Test func theFilesOfACancelledAssetAreWaitedFor() async throws {
+        try await F.with("evict_cancelled") { fixture in
+            let old = try await store(fixture, ["o1", "o2", "o3"], in: "old")
+            try await fixture.submit(["o1", "o2", "o3"].map { F.file($0) }, catalog: "old")
+            _ = try await apply(fixture, .cancel, old)
+            let new = try await store(fixture, ["n1", "n2", "n3", "n4"], in: "new")
+            try await wanted(fixture, old, hoursAgo: 5)
+            try await wanted(fixture, new, hoursAgo: 1)
+            try await configure(fixture, .leastRecentlyWanted, quota: 720)
+            #expect(try await fixture.queue.files.evictions.run() == 1)
+            #expect(try await fixture.count("unneeded_file WHERE due_at > now()") == 1)
+            for _ in 1...3 { #expect(try await fixture.queue.files.evictions.run() == 0) }
+            #expect(try await fixture.count("site WHERE is_evicting") == 1)
+            try await fixture.pool.query(
+                "UPDATE unneeded_file SET due_at = now() WHERE due_at < 'infinity'")
+            #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/o1"])
+            for _ in 1...2 { #expect(try await fixture.queue.files.evictions.run() == 0) }
+            #expect(try await fixture.count("site WHERE is_evicting") == 0)
+        }
+    }
+
+    /// It still counts, but others would not make its room.
+    @Test func aFileThatCannotBeDeletedEvictsNoOther() async throws {
+        try await F.with("evict_undeleted") { fixture in
+            try await store(fixture, ["a", "b", "c"], in: "movies")
+            try await configure(fixture, .leastRecentlyWanted, quota: 300)
+            #expect(try await fixture.queue.files.evictions.run() == 1)
+            let grant = try await fixture.lease()
+            let job = try #require(grant.jobs.first { $0.kind == .purge })
+            var request = PurgeRequest(
+                worker: fixture.worker, job: job.id, lease: grant.lease ?? "")
+            request.results = try await fixture.queue.files.purges.next(request).files.map {
+                PurgeRequest.Result(
+                    file: $0.file, deleted: false, failure: Failure(.storagePermission, "refused"))
+            }
+            _ = try await fixture.queue.files.purges.next(request)
+            for _ in 1...3 { #expect(try await fixture.queue.files.evictions.run() == 0) }
+            #expect(try await fixture.count("site WHERE is_evicting") == 0)
+            let site = try await fixture.queue.sites.list().sites.first
+            #expect(site?.usedBytes == 300)
         }
     }
 
@@ -144,14 +188,14 @@ import Testing
             let grant = try await fixture.lease()
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "storage.noRoom")])
             // 300 of 400 are used: 150 more are needed.
-            #expect(try await fixture.queue.evictions.run() == 2)
+            #expect(try await fixture.queue.files.evictions.run() == 2)
             // Until workers have deleted them nothing more is evicted, nor tried.
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             let purge = try await fixture.lease()
             #expect(purge.jobs.map(\.kind) == [.purge])
             _ = try await RemovalTests.deleteAll(of: purge.jobs[0], purge.lease ?? "", fixture)
             _ = try await fixture.report(purge.jobs.map { F.done($0, purge) })
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             let fetch = try await fixture.lease()
             #expect(fetch.jobs.contains { $0.key.hasSuffix("big") })
             #expect(try await state(fixture, old, "o3") == .completed)
@@ -167,17 +211,17 @@ import Testing
             try await fixture.submit([F.file("new")], catalog: "new")
             let grant = try await fixture.lease()
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "storage.full")])
-            #expect(try await fixture.queue.evictions.run() == 2)
+            #expect(try await fixture.queue.files.evictions.run() == 2)
             try await RemovalTests.purge(fixture)
             // The failure was before: the disk may have room by now.
-            #expect(try await fixture.queue.evictions.run() == 0)
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             try await fixture.pool.query(
                 """
                 UPDATE site SET fault_retry_at = clock_timestamp() + interval '5 seconds',
                     fault_tries = 1
                 """)
-            #expect(try await fixture.queue.evictions.run() == 2)
+            #expect(try await fixture.queue.files.evictions.run() == 2)
         }
     }
 
@@ -186,7 +230,7 @@ import Testing
             try await store(fixture, (0..<20).map { "o\($0)" }, in: "old")
             try await configure(fixture, .leastRecentlyWanted, quota: 2_000)
             let evicted = try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<6 { group.addTask { try await fixture.queue.evictions.run() } }
+                for _ in 0..<6 { group.addTask { try await fixture.queue.files.evictions.run() } }
                 return try await group.reduce(0, +)
             }
             #expect(evicted == 2)
@@ -216,13 +260,13 @@ import Testing
                 CREATE TRIGGER refuse BEFORE UPDATE ON asset FOR EACH ROW
                     WHEN (NEW.state = 'removing' AND NEW.name = 'c') EXECUTE FUNCTION refuse()
                 """)
-            await #expect(throws: Failure.self) { try await fixture.queue.evictions.run() }
+            await #expect(throws: Failure.self) { try await fixture.queue.files.evictions.run() }
             #expect(try await state(fixture, first, "a") == .removing)
             try await fixture.pool.query("DROP TRIGGER refuse ON asset")
             // What it has removed is deleted first.
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             try await RemovalTests.purge(fixture)
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             #expect(try await state(fixture, second, "c") == .completed)
             #expect(try await fixture.count("site WHERE is_evicting") == 0)
         }
@@ -237,14 +281,15 @@ import Testing
                 """
                 UPDATE site SET is_evicting = true, evicting_until = now() + interval '1 minute'
                 """)
-            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
             let failure = await #expect(throws: Failure.self) {
-                _ = try await fixture.queue.evictions.evict(SiteEviction(site: F.site, bytes: 1))
+                _ = try await fixture.queue.files.evictions.evict(
+                    SiteEviction(site: F.site, bytes: 1))
             }
             #expect(failure?.code == .clusterBusy)
             try await fixture.pool.query("UPDATE site SET evicting_until = now()")
-            #expect(try await fixture.queue.evictions.run() == 0)
-            #expect(try await fixture.queue.evictions.run() == 1)
+            #expect(try await fixture.queue.files.evictions.run() == 0)
+            #expect(try await fixture.queue.files.evictions.run() == 1)
         }
     }
 
@@ -253,19 +298,19 @@ import Testing
             let catalog = try await store(fixture, ["a", "b", "c"], in: "movies")
             let queue = fixture.queue
             var request = SiteEviction(site: F.site, dryRun: true)
-            #expect(try await queue.evictions.evict(request).assets == 0)
+            #expect(try await queue.files.evictions.evict(request).assets == 0)
             request.bytes = 150
-            let preview = try await queue.evictions.evict(request)
+            let preview = try await queue.files.evictions.evict(request)
             #expect(preview.first.map(\.name) == ["a", "b"] && preview.isDryRun)
             #expect(preview.bytes == 200 && preview.neededBytes == 150)
             #expect(try await state(fixture, catalog, "a") == .completed)
             request.dryRun = nil
-            #expect(try await queue.evictions.evict(request).assets == 2)
+            #expect(try await queue.files.evictions.evict(request).assets == 2)
             try await RemovalTests.purge(fixture)
             #expect(try await state(fixture, catalog, "b") == .removed)
             #expect(try await state(fixture, catalog, "c") == .completed)
             let failure = await #expect(throws: Failure.self) {
-                _ = try await queue.evictions.evict(SiteEviction(site: "nowhere"))
+                _ = try await queue.files.evictions.evict(SiteEviction(site: "nowhere"))
             }
             #expect(failure?.code == .inputNotFound)
         }
@@ -288,24 +333,25 @@ import Testing
                 try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
             ).double(0)
             let week = 604_800.0
-            let first = try await fixture.queue.evictions.note(
+            let first = try await fixture.queue.files.evictions.note(
                 requests(now - week, [("a", 10, 1_000), ("c", 4, 400), ("gone", 1, 1)]))
             #expect(first == SiteRequestsAnswer(assets: 2, unknownFiles: 1))
             // Requests of a week ago count half, and older ones that come later still less.
-            _ = try await fixture.queue.evictions.note(requests(now, [("c", 4, 400)]))
-            _ = try await fixture.queue.evictions.note(requests(now - 2 * week, [("c", 4, 400)]))
-            let ranking = try await fixture.queue.evictions.popularity(
+            _ = try await fixture.queue.files.evictions.note(requests(now, [("c", 4, 400)]))
+            _ = try await fixture.queue.files.evictions.note(
+                requests(now - 2 * week, [("c", 4, 400)]))
+            let ranking = try await fixture.queue.files.evictions.popularity(
                 of: F.site, order: .most, limit: 10)
             #expect(ranking.assets.map(\.name) == ["c", "a", "b"])
             #expect(abs(ranking.assets[0].requests - 7) < 0.01)
             #expect(abs(ranking.assets[1].servedBytes - 500) < 0.1)
             #expect(ranking.assets[2].requests == 0)
             try await configure(fixture, .leastPopular)
-            #expect(
-                try await fixture.queue.evictions.evict(SiteEviction(site: F.site, bytes: 101))
-                    .first.map(\.name) == ["b", "a"])
+            let evicted = try await fixture.queue.files.evictions.evict(
+                SiteEviction(site: F.site, bytes: 101))
+            #expect(evicted.first.map(\.name) == ["b", "a"])
             #expect(try await state(fixture, catalog, "c") == .completed)
-            let least = try await fixture.queue.evictions.popularity(
+            let least = try await fixture.queue.files.evictions.popularity(
                 of: F.site, order: .least, limit: 1)
             #expect(least.assets.map(\.name) == ["c"])
         }
@@ -318,10 +364,10 @@ import Testing
             counted.files = (0..<3).map {
                 SiteRequests.File(key: "origin.test/t/\($0).ts", requests: 2, bytes: 10)
             }
-            #expect(try await fixture.queue.evictions.note(counted).assets == 1)
-            #expect(
-                try await fixture.queue.evictions.popularity(of: F.site, order: .most, limit: 9)
-                    .assets.map(\.catalog) == [first])
+            #expect(try await fixture.queue.files.evictions.note(counted).assets == 1)
+            let popular = try await fixture.queue.files.evictions.popularity(
+                of: F.site, order: .most, limit: 9)
+            #expect(popular.assets.map(\.catalog) == [first])
         }
     }
 }

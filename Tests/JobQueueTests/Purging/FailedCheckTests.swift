@@ -38,7 +38,7 @@ import Testing
     private func passGrace(_ fixture: F) async throws {
         try await fixture.pool.query(
             "UPDATE unneeded_file SET due_at = now() WHERE due_at < 'infinity'")
-        _ = try await fixture.queue.purges.reconcile()
+        _ = try await fixture.queue.files.purges.reconcile()
     }
 
     @Test(
@@ -51,7 +51,7 @@ import Testing
             try await failChecks(fixture, files(1...2), of: "f1", with: code)
             #expect(try await status(fixture, "f1").state == .failed)
             // Nothing is deleted while it may be tried again.
-            #expect(try await fixture.queue.purges.reconcile() == 0)
+            #expect(try await fixture.queue.files.purges.reconcile() == 0)
             _ = try await apply(fixture, .remove, catalog, asset: "f1")
             #expect(try await RemovalTests.purge(fixture) == [key])
             let removed = try await status(fixture, "f1")
@@ -70,7 +70,7 @@ import Testing
             _ = try await apply(fixture, .retry, catalog)
             try await fixture.drain()
             #expect(try await status(fixture, "f1").state == .completed)
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await RemovalTests.purge(fixture) == [])
             #expect(try await fixture.count("unneeded_file") == 0)
             _ = try await apply(fixture, .remove, catalog)
@@ -104,7 +104,7 @@ import Testing
             try await fixture.submit(assets)
             try await fixture.drain()
             try await failChecks(fixture, assets, of: "f1")
-            #expect(try await fixture.queue.purges.applyRights() == 0)
+            #expect(try await fixture.queue.files.purges.applyRights() == 0)
             if isSubmittedAgain {
                 assets[0].expiresAt = now - 10
                 try await fixture.submit(assets)
@@ -112,7 +112,7 @@ import Testing
             } else {
                 try await fixture.pool.query("UPDATE asset SET expires_at = now()")
             }
-            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.queue.files.purges.applyRights() == 1)
             #expect(try await status(fixture, "f1").state == .expiring)
             #expect(try await RemovalTests.purge(fixture) == [key])
             #expect(try await status(fixture, "f1").state == .expired)
@@ -142,7 +142,7 @@ import Testing
             moved[0].key = "origin.test/files/moved"
             try await fixture.submit(moved)
             try await fixture.drain()
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await RemovalTests.purge(fixture) == [key])
             #expect(try await status(fixture, "f1").state == .completed)
         }
@@ -170,7 +170,7 @@ import Testing
             try await failChecks(fixture, fileWithPoster(), of: "p.jpg", with: code)
             #expect(try await status(fixture, "f1").state == .completed)
             #expect(try await status(fixture, "f1").missing?.count == 1)
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await RemovalTests.purge(fixture) == [Self.posterKey])
             #expect(try await status(fixture, "f1").state == .completed)
         }
@@ -194,7 +194,7 @@ import Testing
                 let totals = try await fixture.queue.catalogs.status(of: catalog).totals
                 #expect(totals.segments == 2 && totals.segmentsDone == 2)
                 #expect(totals.segmentsFailed == 0 && totals.bytes == 20)
-                #expect(try await fixture.queue.purges.reconcile() == 0)
+                #expect(try await fixture.queue.files.purges.reconcile() == 0)
                 #expect(try await RemovalTests.purge(fixture) == [])
                 #expect(try await fixture.count("unneeded_file") == 0)
             }
@@ -272,7 +272,8 @@ import Testing
                     sha256: ordinal == 0 ? F.digest(of: "another") : nil)
             }
             #expect(
-                try await fixture.queue.segments.add(TitleTests.batch(fixture, grant, segments))
+                try await fixture.queue.jobs.segments.add(
+                    TitleTests.batch(fixture, grant, segments))
                     == .accepted)
             var report = F.done(grant.jobs[0], grant)
             report.segments = segments.count
@@ -293,7 +294,7 @@ import Testing
         let grant = try await fixture.lease()
         let request = SplitTests.request(
             fixture, grant, total: 2 * SplitTests.part, multipart: .random())
-        #expect(try await fixture.queue.splits.split(request) == .accepted)
+        #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
         _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: SplitTests.part)])
         return catalog
     }
@@ -323,7 +324,7 @@ import Testing
             let first = try await fixture.lease()
             let request = SplitTests.request(
                 fixture, first, total: 2 * SplitTests.part, multipart: .random())
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             let second = try await fixture.lease()
             _ = try await fixture.report([F.done(second.jobs[0], second, bytes: SplitTests.part)])

@@ -32,7 +32,7 @@ import Testing
         try await F.with("forget_open") { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
-            let submissions = fixture.queue.submissions
+            let submissions = fixture.queue.catalogs.submissions
             let handle = try await submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
             try await submissions.add(files(1...3), to: handle.id, generation: handle.generation)
@@ -41,7 +41,7 @@ import Testing
             }
             #expect(failure?.code == .inputField)
             // It was opened after the first look.
-            let retention = CatalogRetention(database: fixture.queue.purges.database)
+            let retention = CatalogRetention(database: fixture.queue.files.purges.database)
             #expect(try await retention.forget(catalog.rawValue, generation: 1) == false)
             #expect(try await fixture.count("asset") == 3)
             try await submissions.start(handle.id, generation: handle.generation)
@@ -75,7 +75,7 @@ import Testing
             #expect(failure?.code == .inputField)
             #expect(try await fixture.count("asset") == 2)
             try await fixture.pool.query("UPDATE asset SET expires_at = now() - interval '1 day'")
-            try await fixture.queue.purges.applyRights()
+            try await fixture.queue.files.purges.applyRights()
             #expect(try await RemovalTests.purge(fixture).count == 2)
             try await fixture.pool.query(age)
             #expect(try await retention.delete(olderThanDays: 30) == 1)

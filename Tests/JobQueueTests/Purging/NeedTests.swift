@@ -29,7 +29,7 @@ import Testing
             #expect(try await remove(fixture, stored) == [])
             #expect(try await state(fixture, stored) == .removed)
             // Nothing is to be done for it until then.
-            #expect(try await fixture.queue.purges.reconcile() == 0)
+            #expect(try await fixture.queue.files.purges.reconcile() == 0)
             #expect(try await remove(fixture, failed) == [file])
             #expect(try await state(fixture, failed) == .removed)
         }
@@ -44,7 +44,7 @@ import Testing
             _ = try await apply(fixture, .remove, stored)
             #expect(try await RemovalTests.purge(fixture) == [])
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
-            #expect(try await fixture.queue.purges.reconcile() == 1)
+            #expect(try await fixture.queue.files.purges.reconcile() == 1)
             #expect(try await RemovalTests.purge(fixture) == [])
             #expect(try await fixture.count("unneeded_file") == 0)
             #expect(try await remove(fixture, later) == [file])
@@ -83,15 +83,16 @@ import Testing
             try await fixture.drain()
             var moved = files(1...1)
             moved[0].key = "origin.test/files/moved"
-            let opened = try await fixture.queue.submissions.open(
+            let opened = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "second", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 moved, to: opened.id, generation: opened.generation)
             #expect(try await remove(fixture, first) == [])
             // With its start the earlier file goes, once the new one is there.
-            try await fixture.queue.submissions.start(opened.id, generation: opened.generation)
+            try await fixture.queue.catalogs.submissions.start(
+                opened.id, generation: opened.generation)
             try await fixture.drain()
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await RemovalTests.purge(fixture) == [file])
         }
     }
@@ -111,7 +112,7 @@ import Testing
             // It was cancelled: a worker may still be storing something of it.
             #expect(try await remove(fixture, title) == [])
             try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await RemovalTests.purge(fixture) == [file])
         }
     }
@@ -125,7 +126,7 @@ import Testing
             let job = try #require(grant.jobs.first)
             let request = PurgeRequest(
                 worker: fixture.worker, job: job.id, lease: grant.lease ?? "")
-            #expect(try await fixture.queue.purges.next(request).files.count == 1)
+            #expect(try await fixture.queue.files.purges.next(request).files.count == 1)
             _ = try await fixture.report([
                 JobReport(
                     job: job.id, lease: grant.lease ?? "", outcome: .returned(afterSeconds: nil))
@@ -144,11 +145,11 @@ import Testing
             let job = try #require(grant.jobs.first)
             let request = PurgeRequest(
                 worker: fixture.worker, job: job.id, lease: grant.lease ?? "")
-            #expect(try await fixture.queue.purges.next(request).files.count == 1)
+            #expect(try await fixture.queue.files.purges.next(request).files.count == 1)
             try await fixture.expireLeases()
             try await fixture.pool.query("UPDATE queue SET state = 'paused'")
             for _ in 1...2 {
-                _ = try await fixture.queue.purges.reconcile()
+                _ = try await fixture.queue.files.purges.reconcile()
                 let failure = await #expect(throws: Failure.self) {
                     try await fixture.submit(files(1...1), catalog: "other")
                 }
@@ -156,7 +157,7 @@ import Testing
             }
             try await fixture.pool.query(
                 "UPDATE unneeded_file SET lost_at = lost_at - interval '1 minute'")
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             try await fixture.submit(files(1...1), catalog: "other")
         }
     }

@@ -57,7 +57,7 @@ import Testing
         try await F.with("prune_open") { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
-            _ = try await fixture.queue.submissions.open(
+            _ = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
             let failure = await #expect(throws: Failure.self) { try await prune(fixture, catalog) }
             #expect(failure?.code == .inputField)
@@ -77,7 +77,7 @@ import Testing
                         key: "origin.test/t/\(name)",
                         role: name.hasSuffix("m3u8") ? .playlist : .media)
                 }
-                _ = try await fixture.queue.segments.add(
+                _ = try await fixture.queue.jobs.segments.add(
                     SegmentBatch(
                         worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
                         segments: segments))
@@ -92,7 +92,7 @@ import Testing
             title.url += "?v=2"
             try await fixture.submit([title])
             try await resolve(["b1.ts", "both.ts", "main.m3u8"])
-            #expect(try await fixture.queue.purges.reconcile() == 1)
+            #expect(try await fixture.queue.files.purges.reconcile() == 1)
             // Its old manifest may still be at the edge.
             let grant = try await fixture.lease(1)
             let job = try #require(grant.jobs.first)
@@ -100,9 +100,9 @@ import Testing
             #expect(try await RemovalTests.deleteAll(of: job, grant.lease ?? "", fixture).isEmpty)
             _ = try await fixture.report([F.done(job, grant)])
             // Until then they cause no work.
-            #expect(try await fixture.queue.purges.reconcile() == 0)
+            #expect(try await fixture.queue.files.purges.reconcile() == 0)
             try await fixture.drain()
-            #expect(try await fixture.queue.purges.reconcile() == 1)
+            #expect(try await fixture.queue.files.purges.reconcile() == 1)
             #expect(
                 try await Set(RemovalTests.purge(fixture)) == [
                     "origin.test/t/a1.ts", "origin.test/t/a2.ts",
@@ -125,7 +125,7 @@ import Testing
             assets[1].sidecars = nil
             try await fixture.submit(assets)
             try await fixture.drain()
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(
                 try await Set(RemovalTests.purge(fixture)) == [
                     "origin.test/files/f1", "origin.test/p.jpg",

@@ -16,10 +16,10 @@ import Testing
             var request = PurgeRequest(
                 worker: fixture.worker, job: try #require(grant.jobs.first).id,
                 lease: grant.lease ?? "")
-            let page = try await fixture.queue.purges.next(request)
+            let page = try await fixture.queue.files.purges.next(request)
             request.results = [PurgeRequest.Result(file: page.files[0].file, deleted: true)]
             request.isLast = true
-            let last = try await fixture.queue.purges.next(request)
+            let last = try await fixture.queue.files.purges.next(request)
             #expect(last.files.isEmpty && last.waitSeconds != nil)
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.totals.freedFiles == 1)
@@ -37,9 +37,9 @@ import Testing
             let job = try #require(grant.jobs.first)
             let request = PurgeRequest(
                 worker: fixture.worker, job: job.id, lease: grant.lease ?? "")
-            #expect(try await fixture.queue.purges.next(request).files.count == 2)
+            #expect(try await fixture.queue.files.purges.next(request).files.count == 2)
             // A request that is repeated because its answer was lost is no other worker's.
-            #expect(try await fixture.queue.purges.next(request).files.count == 2)
+            #expect(try await fixture.queue.files.purges.next(request).files.count == 2)
             #expect(try await fixture.count("unneeded_file WHERE offers = 1") == 2)
             try await fixture.expireLeases()
             try await fixture.pool.query("DELETE FROM job_loss")

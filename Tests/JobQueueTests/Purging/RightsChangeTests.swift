@@ -46,7 +46,7 @@ import Testing
             _ = try await fixture.report(first.jobs.map { F.done($0, first) })
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .running)
             try await fixture.pool.query("UPDATE asset SET not_before = now()")
-            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.queue.files.purges.applyRights() == 1)
             try await expectEnded(fixture, catalog, completed: 2, failed: 0)
         }
     }
@@ -58,11 +58,11 @@ import Testing
             assets[0].notBefore = try await now(fixture) + 3_600
             let catalog = try await fixture.submit(assets)
             assets[0].notBefore = nil
-            let submissions = fixture.queue.submissions
+            let submissions = fixture.queue.catalogs.submissions
             let handle = try await submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
             try await submissions.add(assets, to: handle.id, generation: handle.generation)
-            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.queue.files.purges.applyRights() == 1)
             #expect(try await fixture.lease().jobs.count == 1)
             _ = catalog
         }
@@ -73,7 +73,7 @@ import Testing
             var title = F.title("t")
             let catalog = try await fixture.submit([title])
             let grant = try await fixture.lease()
-            _ = try await fixture.queue.segments.add(
+            _ = try await fixture.queue.jobs.segments.add(
                 TitleTests.batch(fixture, grant, TitleTests.segments(2)))
             var report = F.done(grant.jobs[0], grant)
             report.segments = 2
@@ -86,7 +86,7 @@ import Testing
             title.expiresAt = try await now(fixture) - 10
             try await fixture.submit([title])
             #expect(try await fixture.assets(of: catalog).map(\.state) == [.failed])
-            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.queue.files.purges.applyRights() == 1)
             #expect(try await fixture.assets(of: catalog).map(\.state) == [.expiring])
             try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")
             #expect(try await RemovalTests.purge(fixture) == ["cdn.test/t/0.ts"])
@@ -105,9 +105,9 @@ import Testing
                     "UPDATE \(table) SET segments = \(count), segments_done = \(count)")
             }
             try await expire(fixture)
-            #expect(try await fixture.queue.purges.applyRights() == 2)
-            #expect(try await fixture.queue.purges.applyRights() == 1)
-            #expect(try await fixture.queue.purges.applyRights() == 0)
+            #expect(try await fixture.queue.files.purges.applyRights() == 2)
+            #expect(try await fixture.queue.files.purges.applyRights() == 1)
+            #expect(try await fixture.queue.files.purges.applyRights() == 0)
             try await RemovalTests.purge(fixture)
             #expect(
                 try await fixture.assets(of: catalog).allSatisfy { $0.state == .expired })
@@ -134,7 +134,7 @@ import Testing
                 """)
             try await expire(fixture)
             await #expect(throws: Failure.self) {
-                try await fixture.queue.purges.applyRights()
+                try await fixture.queue.files.purges.applyRights()
             }
             #expect(try await fixture.count("asset WHERE state = 'expiring'") == 1)
         }

@@ -42,7 +42,7 @@ import Testing
             UPDATE asset SET not_before = not_before - make_interval(secs => $1),
                 expires_at = expires_at - make_interval(secs => $1)
             """, [.double(seconds)])
-        try await fixture.queue.purges.applyRights()
+        try await fixture.queue.files.purges.applyRights()
     }
 
     private static func name(_ key: String) -> String {
@@ -67,13 +67,13 @@ import Testing
             var ending: [AssetSubmission] = []
             var starting: [AssetSubmission] = []
             for (index, texts) in instants.enumerated() {
-                for place in texts.indices {
+                for position in texts.indices {
                     let time = now + times[index] - begin
-                    var end = F.file("end\(index)\(place)")
+                    var end = F.file("end\(index)\(position)")
                     end.expiresAt = time
                     ending.append(end)
                     // In a directory of its own, whose list of digests waits for no other catalog.
-                    var start = F.file("start\(index)\(place)")
+                    var start = F.file("start\(index)\(position)")
                     start.key = "origin.test/starts/\(start.name)"
                     start.notBefore = time
                     starting.append(start)

@@ -17,7 +17,7 @@ import Testing
                 completed_at = completed_at - make_interval(secs => $1),
                 changed_at = changed_at - make_interval(secs => $1)
             """, [.double(seconds)])
-        try await fixture.queue.purges.applyRights()
+        try await fixture.queue.files.purges.applyRights()
     }
 
     private func now(_ fixture: F) async throws -> Double {
@@ -38,10 +38,10 @@ import Testing
     ) async throws -> CatalogID {
         var submission = CatalogSubmission(name: "movies", storageURL: F.site)
         (submission.expiresAt, submission.keepSeconds) = (expiresAt, keepSeconds)
-        let handle = try await fixture.queue.submissions.open(submission)
-        try await fixture.queue.submissions.add(
+        let handle = try await fixture.queue.catalogs.submissions.open(submission)
+        try await fixture.queue.catalogs.submissions.add(
             assets, to: handle.id, generation: handle.generation)
-        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+        try await fixture.queue.catalogs.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
@@ -90,7 +90,7 @@ import Testing
                 try await Set(RemovalTests.purge(fixture)) == [
                     "origin.test/files/f2", "origin.test/files/f3",
                 ])
-            #expect(try await fixture.queue.purges.applyRights() == 0)
+            #expect(try await fixture.queue.files.purges.applyRights() == 0)
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
 
             // With a time that has passed nothing is fetched; with a later one it is.
@@ -99,7 +99,7 @@ import Testing
             #expect(refused.state == .failed && refused.failure?.code == .inputExpired)
             #expect(try await fixture.lease().jobs.isEmpty)
             // That is its end.
-            #expect(try await fixture.queue.purges.applyRights() == 0)
+            #expect(try await fixture.queue.files.purges.applyRights() == 0)
             #expect(try await fixture.queue.catalogs.status(of: again).state == .failed)
             assets[0].expiresAt = now + 5_000
             _ = try await submit(fixture, [assets[0]])
@@ -123,7 +123,7 @@ import Testing
             #expect(try await heartbeat(fixture, grant).cancelled == [grant.jobs[0].id])
             #expect(try await RemovalTests.purge(fixture) == [])
             try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/f1"])
             #expect(try await status(fixture, "f1", of: catalog).state == .expired)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -189,8 +189,8 @@ import Testing
             try await fixture.drain()
             try await fixture.pool.query(
                 "UPDATE asset SET expires_at = now(), segments = 15000, segments_done = 15000")
-            #expect(try await fixture.queue.purges.applyRights() == 2)
-            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.queue.files.purges.applyRights() == 2)
+            #expect(try await fixture.queue.files.purges.applyRights() == 1)
         }
     }
 
@@ -209,7 +209,7 @@ import Testing
                 F.done(grant.jobs[4], grant),
             ])
             _ = try await apply(fixture, .cancel, catalog, asset: "f3")
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             try await pass(101, fixture)
             #expect(try await status(fixture, "f1", of: catalog).state == .expiring)
             var again = assets[0]

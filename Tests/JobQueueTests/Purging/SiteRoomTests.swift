@@ -21,6 +21,12 @@ import Testing
                 $0.usedBytes = 951
                 $0.quotaBytes = nil
             } == 0)
+        // What is being deleted counts until it is.
+        #expect(
+            Self.room {
+                $0.usedBytes = 1_200
+                $0.isFreeing = true
+            } == 0)
     }
 
     @Test func aWaitingFileNeedsItsRoom() {

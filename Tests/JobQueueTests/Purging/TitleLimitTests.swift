@@ -169,6 +169,29 @@ import Testing
         }
     }
 
+    /// Wherever they are read: of an asset, of its event, and of a retry.
+    @Test func rejectionsSayHowOftenAndWhere() async throws {
+        try await F.with("limit_messages") { fixture in
+            let sites = "maxSites: the title is at 1 other site; allowed: 1 in all."
+            let fetches = "maxFetches: the title was fetched 1 time within 86400 s; allowed: 1."
+            let once = FetchLimit(count: 1, periodSeconds: 86_400)
+            try await fetch(fixture, [file("b", fetches: once)])
+            try await remove(fixture, "movies")
+            try await fetch(fixture, [F.file("a")], catalog: "kept")
+            let near = try await fixture.submit([file("b", fetches: once)])
+            let far = try await fixture.submit([file("a", sites: 1)], site: "file:///srv/far")
+            for (catalog, sentence) in [(near, fetches), (far, sites)] {
+                let assets = try await fixture.assets(of: catalog)
+                #expect(assets.map(\.failure?.message) == [sentence])
+                let answer = try await apply(fixture, .retry, catalog)
+                #expect(answer.refused?.reason == sentence && answer.refused?.assets == 1)
+                let events = try await EventTests.all(fixture, Events.Filter(catalog: catalog))
+                let failed = events.filter { $0.kind.rawValue == "asset.failed" }
+                #expect(!failed.isEmpty && failed.allSatisfy { $0.message == sentence })
+            }
+        }
+    }
+
     @Test func aLicenceNamesOneTitleOfSeveralURLs() async throws {
         try await F.with("limit_licence") { fixture in
             let first = try await fetch(
@@ -201,16 +224,16 @@ import Testing
             let asset = file("a", fetches: FetchLimit(count: 1, periodSeconds: 60), sites: 3)
             var opened: [CatalogHandle] = []
             for number in 0..<6 {
-                let handle = try await fixture.queue.submissions.open(
+                let handle = try await fixture.queue.catalogs.submissions.open(
                     CatalogSubmission(name: "c", storageURL: "file:///srv/s\(number)"))
-                try await fixture.queue.submissions.add(
+                try await fixture.queue.catalogs.submissions.add(
                     [asset], to: handle.id, generation: handle.generation)
                 opened.append(handle)
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for handle in opened {
                     group.addTask {
-                        try await fixture.queue.submissions.start(
+                        try await fixture.queue.catalogs.submissions.start(
                             handle.id, generation: handle.generation)
                     }
                 }

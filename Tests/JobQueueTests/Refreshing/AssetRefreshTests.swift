@@ -41,7 +41,7 @@ import Testing
 
     @Test func anAssetIsRefreshedAfterItsTime() async throws {
         try await F.with("asset_refresh") { fixture in
-            let refreshes = fixture.queue.assetRefreshes
+            let refreshes = fixture.queue.files.assetRefreshes
             let list = [file("hourly", every: 3_600), file("daily", every: 86_400), file("never")]
             let catalog = try await fixture.submit(list)
             try await pass(3_601, fixture)
@@ -70,7 +70,7 @@ import Testing
     /// Neither holds up the assets of others.
     @Test func whatCannotBeRefreshedIsLookedAtLater() async throws {
         try await F.with("asset_refresh_not") { fixture in
-            let refreshes = fixture.queue.assetRefreshes
+            let refreshes = fixture.queue.files.assetRefreshes
             let removed = try await fixture.submit([file("a", every: 3_600)], catalog: "removed")
             let opened = try await fixture.submit([file("b", every: 3_600)], catalog: "opened")
             try await fixture.drain()
@@ -78,12 +78,12 @@ import Testing
                 [file("c", every: 3_600), file("d")], catalog: "interrupted")
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
-            try await fixture.queue.submissions.interrupt(interrupted)
+            try await fixture.queue.catalogs.submissions.interrupt(interrupted)
             try await fixture.fold()
             _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.remove, catalog: CatalogReference(removed)))
             try await RemovalTests.purge(fixture)
-            _ = try await fixture.queue.submissions.open(
+            _ = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "opened", storageURL: F.site))
             try await pass(3_601, fixture)
             #expect(try await refreshes.start() == 0)
@@ -98,7 +98,7 @@ import Testing
     /// Coordinators look rarely, so a look repeats; but others of their chores wait meanwhile.
     @Test func aFullRoundIsRepeated() async throws {
         try await F.with("asset_refresh_rounds") { fixture in
-            var refreshes = fixture.queue.assetRefreshes
+            var refreshes = fixture.queue.files.assetRefreshes
             refreshes.catalogsPerRound = 1
             refreshes.postponedPerRound = 1
             for number in 1...7 {
@@ -115,7 +115,7 @@ import Testing
 
     @Test func whatIsPostponedFillsARound() async throws {
         try await F.with("asset_refresh_postponed") { fixture in
-            var refreshes = fixture.queue.assetRefreshes
+            var refreshes = fixture.queue.files.assetRefreshes
             refreshes.postponedPerRound = 1
             let catalog = try await fixture.submit((1...3).map { file("f\($0)", every: 3_600) })
             try await fixture.drain()
@@ -132,7 +132,7 @@ import Testing
 
     @Test func anAssetThatItsListNoLongerNamesKeepsNoOtherWaiting() async throws {
         try await F.with("asset_refresh_left") { fixture in
-            let refreshes = fixture.queue.assetRefreshes
+            let refreshes = fixture.queue.files.assetRefreshes
             let catalog = try await fixture.submit(
                 [file("left", every: 3_600), file("kept", every: 86_400)])
             try await fixture.drain()
@@ -148,7 +148,7 @@ import Testing
 
     @Test func whatTheListSaysHasChangedIsRefreshed() async throws {
         try await F.with("asset_modified") { fixture in
-            let refreshes = fixture.queue.assetRefreshes
+            let refreshes = fixture.queue.files.assetRefreshes
             let names = ["same", "later", "first", "earlier"]
             func list(_ times: [Double?]) -> [AssetSubmission] {
                 zip(names, times).map { file($0, modified: $1) }

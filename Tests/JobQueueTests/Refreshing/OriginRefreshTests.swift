@@ -43,10 +43,10 @@ import Testing
     ) async throws -> CatalogID {
         var submission = CatalogSubmission(name: "movies", storageURL: F.site)
         (submission.refreshSeconds, submission.refreshByOrigin) = (seconds, byOrigin)
-        let handle = try await fixture.queue.submissions.open(submission)
-        try await fixture.queue.submissions.add(
+        let handle = try await fixture.queue.catalogs.submissions.open(submission)
+        try await fixture.queue.catalogs.submissions.add(
             assets, to: handle.id, generation: handle.generation)
-        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+        try await fixture.queue.catalogs.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
@@ -111,7 +111,7 @@ import Testing
             try await fixture.drain()
             for (fresh, expected) in [(1_200, 1_200), (nil, 86_400), (0, 300)] as [(Int?, Int)] {
                 try await fixture.pool.query("UPDATE asset SET refresh_at = now()")
-                #expect(try await fixture.queue.assetRefreshes.start() == 1)
+                #expect(try await fixture.queue.files.assetRefreshes.start() == 1)
                 // Until it is known, the time of a response that states none.
                 #expect(try await due(fixture) == ["a": 86_400])
                 let grant = try await fixture.lease()
@@ -132,7 +132,7 @@ import Testing
             title.refreshByOrigin = true
             _ = try await submit(fixture, [title])
             let resolve = try await fixture.lease()
-            _ = try await fixture.queue.segments.add(
+            _ = try await fixture.queue.jobs.segments.add(
                 TitleTests.batch(fixture, resolve, TitleTests.segments(2)))
             var resolved = done(resolve.jobs[0], resolve, fresh: 900)
             resolved.segments = 2
@@ -165,7 +165,7 @@ import Testing
             grant = try await fixture.lease()
             let request = SplitTests.request(
                 fixture, grant, total: 2 * SplitTests.part, multipart: .random())
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
             var first = done(grant.jobs[0], grant, fresh: 1_200)
             first.stored?.bytes = SplitTests.part
             #expect(try await fixture.report([first]) == [.accepted])

@@ -25,35 +25,35 @@ import Testing
         }
 
         func files(
-            _ place: Int = 0, of other: LeaseGrant? = nil
+            _ index: Int = 0, of other: LeaseGrant? = nil
         ) async throws -> RefreshFilesPage {
             let grant = other ?? self.grant
-            return try await fixture.queue.refreshes.files(
+            return try await fixture.queue.files.refreshes.files(
                 RefreshFilesRequest(
-                    worker: fixture.worker, job: grant.jobs[place].id, lease: grant.lease ?? ""))
+                    worker: fixture.worker, job: grant.jobs[index].id, lease: grant.lease ?? ""))
         }
 
         /// Asks for a publication, by the first lease.
         func request(
-            _ place: Int = 0, staged: Int? = 1, segments: Int? = nil
+            _ index: Int = 0, staged: Int? = 1, segments: Int? = nil
         ) async throws -> ReportAnswer.Verdict {
-            let job = grant.jobs[place]
+            let job = grant.jobs[index]
             let file = RefreshedFile(
                 segment: ResolvedSegment(ordinal: 0, url: job.url, key: job.key, role: .file),
                 stored: StoredObject(bytes: 77, sha256: F.digest(of: "new")), validator: "\"new\"",
                 staged: staged)
-            return try await fixture.queue.refreshes.add(
+            return try await fixture.queue.files.refreshes.add(
                 RefreshBatch(
                     worker: fixture.worker, job: job.id, lease: grant.lease ?? "", files: [file],
                     publication: RefreshBatch.Publication(segments: segments)))
         }
 
         func ended(
-            _ place: Int = 0, of other: LeaseGrant? = nil
+            _ index: Int = 0, of other: LeaseGrant? = nil
         ) async throws -> [ReportAnswer.Verdict] {
             let grant = other ?? self.grant
             var report = JobReport(
-                job: grant.jobs[place].id, lease: grant.lease ?? "", outcome: .done())
+                job: grant.jobs[index].id, lease: grant.lease ?? "", outcome: .done())
             report.refreshed = .changed
             return try await fixture.report([report])
         }
@@ -89,7 +89,7 @@ import Testing
                     .cancel, catalog: CatalogReference(work.catalog), asset: "b",
                     ofRefresh: true))
             #expect(b.assets == 1 && b.jobs == 1)
-            try await fixture.queue.submissions.interrupt(work.catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(work.catalog)
             #expect(
                 try await work.assets().map(\.state) == [.publishing, .completed, .completed])
             #expect(try await work.request(1) == .stale)
@@ -130,7 +130,7 @@ import Testing
             let more = RefreshedFile(
                 segment: page.files[0].segment, stored: page.files[0].stored, staged: 4)
             #expect(
-                try await fixture.queue.refreshes.add(
+                try await fixture.queue.files.refreshes.add(
                     RefreshBatch(
                         worker: fixture.worker, job: next.jobs[0].id, lease: next.lease ?? "",
                         files: [more])) == .rejected)
@@ -151,7 +151,7 @@ import Testing
                 segment: try await work.files().files[0].segment,
                 stored: StoredObject(bytes: 66, sha256: F.digest(of: "half")), staged: 1)
             #expect(
-                try await fixture.queue.refreshes.add(
+                try await fixture.queue.files.refreshes.add(
                     RefreshBatch(
                         worker: fixture.worker, job: work.grant.jobs[0].id,
                         lease: work.grant.lease ?? "", files: [file])) == .accepted)
@@ -201,10 +201,10 @@ import Testing
             for _ in 1...6 {
                 let grant = try await fixture.lease()
                 let mine = grant.lease == nil ? work.grant : grant
-                guard let place = mine.jobs.firstIndex(where: { $0.url.hasSuffix("/a") }) else {
+                guard let index = mine.jobs.firstIndex(where: { $0.url.hasSuffix("/a") }) else {
                     break
                 }
-                _ = try await fixture.report([F.failed(mine.jobs[place], mine, "storage.full")])
+                _ = try await fixture.report([F.failed(mine.jobs[index], mine, "storage.full")])
                 try await fixture.skipDelays()
             }
             #expect(try await work.assets()[0].state == .publishing)
@@ -247,11 +247,11 @@ import Testing
             }
             #expect(try await work.assets()[0].state == .failed)
             // Nothing is deleted while it may be tried again.
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await fixture.lease().jobs.isEmpty)
             _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.remove, catalog: CatalogReference(work.catalog), asset: "a"))
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/a"])
             #expect(try await work.assets()[0].state == .removed)
         }

@@ -1,6 +1,7 @@
 import API
 import JobQueue
 import Model
+import Postgres
 import TestSupport
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
     private func files(
         _ fixture: QueueFixture, _ job: Job, _ grant: LeaseGrant
     ) async throws -> [RefreshFile] {
-        try await fixture.queue.refreshes.files(
+        try await fixture.queue.files.refreshes.files(
             RefreshFilesRequest(
                 worker: fixture.worker, job: job.id, lease: grant.lease ?? "")
         ).files
@@ -44,7 +45,7 @@ import Testing
                 stored: StoredObject(bytes: bytes, sha256: F.digest(of: "new \(segment.key)")),
                 validator: "\"new\"")
         }
-        return try await fixture.queue.refreshes.add(
+        return try await fixture.queue.files.refreshes.add(
             RefreshBatch(
                 worker: fixture.worker, job: job.id, lease: grant.lease ?? "", files: files))
     }
@@ -116,7 +117,7 @@ import Testing
             #expect(assets.map(\.refreshed) == [.unchanged, .changed, .failed])
             #expect(assets.map(\.failure?.code) == [nil, nil, "origin.http.404"])
             #expect(assets.map(\.bytes) == [10, 25, 10])
-            let summary = try await fixture.queue.refreshes.summary(of: catalog)
+            let summary = try await fixture.queue.files.refreshes.summary(of: catalog)
             #expect(summary.unchanged == 1 && summary.changed == 1 && summary.failed == 1)
             #expect(summary.failures.map(\.name) == ["c"])
             #expect(try await fixture.count("refreshed_file") == 0)
@@ -124,7 +125,7 @@ import Testing
 
             // The next one starts from nothing.
             _ = try await refresh(fixture, catalog)
-            let next = try await fixture.queue.refreshes.summary(of: catalog)
+            let next = try await fixture.queue.files.refreshes.summary(of: catalog)
             #expect(next.unchanged + next.changed + next.failed == 0)
             #expect(try await fixture.assets(of: catalog).allSatisfy { $0.failure == nil })
         }
@@ -173,16 +174,17 @@ import Testing
             }
             let old = [
                 segment(0, "s1", .media), segment(1, "s2", .media), segment(2, "s3", .media),
+                segment(3, "s4", .media),
             ]
-            _ = try await fixture.queue.segments.add(
+            _ = try await fixture.queue.jobs.segments.add(
                 SegmentBatch(
                     worker: fixture.worker, job: resolving.jobs[0].id,
                     lease: resolving.lease ?? "", segments: old))
             var resolved = F.done(resolving.jobs[0], resolving)
-            resolved.segments = 3
+            resolved.segments = 4
             _ = try await fixture.report([resolved])
             try await fixture.drain()
-            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.bytes == 30)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.bytes == 40)
 
             _ = try await refresh(fixture, catalog)
             let grant = try await fixture.lease()
@@ -203,6 +205,15 @@ import Testing
                 .files
             #expect(files.map(\.path) == ["origin.test/t/s2", "origin.test/t/s4"])
             #expect(files.allSatisfy { $0.bytes == 50 })
+            // What it does not list is noted once, and what has moved is not.
+            let unneeded = try await fixture.pool.query(
+                "SELECT key FROM unneeded_file ORDER BY key")
+            #expect(
+                try unneeded.rows.map { try $0.string(0) }
+                    == ["origin.test/t/s1", "origin.test/t/s3"])
+            #expect(try await HistoryDatabase(pool: fixture.pool).storedMiscounts() == [])
+            #expect(
+                try await fixture.queue.sites.list().sites.map(\.usedBytes) == [120])
         }
     }
 
@@ -212,7 +223,7 @@ import Testing
             try await fixture.drain()
             _ = try await refresh(fixture, catalog)
             let held = try await fixture.lease(1)
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             #expect(try await fixture.assets(of: catalog).allSatisfy { $0.state == .completed })
             #expect(try await fixture.queue.catalogs.status(of: catalog).totals.completed == 2)
             #expect(
@@ -292,7 +303,7 @@ import Testing
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
 
             try await fixture.submit([F.file("a"), F.file("b"), F.file("c")])
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             await #expect(throws: Failure.self) { try await refresh(fixture, catalog) }
         }
     }

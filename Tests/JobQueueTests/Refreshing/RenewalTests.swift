@@ -29,7 +29,7 @@ import Testing
     ) async throws {
         try #require(grant.jobs.map(\.kind) == [.resolve])
         let batch = TitleTests.batch(fixture, grant, segments)
-        #expect(try await fixture.queue.segments.add(batch) == .accepted)
+        #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
         var done = F.done(grant.jobs[0], grant)
         done.segments = segments.count
         #expect(try await fixture.report([done]) == [.accepted])
@@ -103,7 +103,7 @@ import Testing
             try #require(again.jobs.map(\.kind) == [.resolve])
             let fresh = Self.segments(2, signature: "new")
             #expect(
-                try await fixture.queue.segments.add(TitleTests.batch(fixture, again, fresh))
+                try await fixture.queue.jobs.segments.add(TitleTests.batch(fixture, again, fresh))
                     == .accepted)
             let last = try await fixture.lease()
             _ = try await fixture.report(last.jobs.map { F.done($0, last) })
@@ -159,7 +159,8 @@ import Testing
             try #require(reading.jobs.map(\.kind) == [.resolve])
             let listed = Self.segments(3, signature: "brief")
             #expect(
-                try await fixture.queue.segments.add(TitleTests.batch(fixture, reading, listed))
+                try await fixture.queue.jobs.segments.add(
+                    TitleTests.batch(fixture, reading, listed))
                     == .accepted)
             let brief = try await fixture.lease()
             try #require(brief.jobs.map(\.url) == [listed[1].url])
@@ -237,10 +238,10 @@ import Testing
                     _ = try await fixture.queue.catalogs.selections.apply(
                         SelectionAction(.cancel, catalog: CatalogReference(catalog)))
                 } else {
-                    try await fixture.queue.submissions.interrupt(catalog)
+                    try await fixture.queue.catalogs.submissions.interrupt(catalog)
                 }
                 let batch = TitleTests.batch(fixture, read, Self.segments(2, signature: "new"))
-                #expect(try await fixture.queue.segments.add(batch) == .stale)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .stale)
                 #expect(try await fixture.count("delayed_job") == 0)
                 // Tried again with the URLs that are known, then with fresh ones.
                 if isCancelled {
@@ -263,7 +264,7 @@ import Testing
     @Test func partsOfALargeSegmentGetFreshURLs() async throws {
         try await F.with("parts") { fixture in
             let (catalog, work) = try await Self.begin(fixture, 1)
-            _ = try await fixture.queue.splits.split(
+            _ = try await fixture.queue.jobs.splits.split(
                 SplitRequest(
                     worker: fixture.worker, job: work.jobs[0].id, lease: work.lease ?? "",
                     multipart: .random(), totalBytes: 25, partBytes: 10,

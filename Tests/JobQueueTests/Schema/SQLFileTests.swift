@@ -17,7 +17,7 @@ import Testing
         try #require(try file("-- name: it\n" + body + "\n", texts: texts).statements["it"])
     }
 
-    private static func refusal(_ text: String) -> SQLFile.Malformed? {
+    private static func rejection(_ text: String) -> SQLFile.Malformed? {
         do throws(SQLFile.Malformed) {
             _ = try file(text)
             return nil
@@ -152,18 +152,18 @@ import Testing
     }
 
     @Test func whatIsNotCleanIsRefused() {
-        #expect(Self.refusal("SELECT 1\n-- name: a\nSELECT 1") == .noEntry)
-        #expect(Self.refusal("-- name: a\nSELECT 1\n-- name: a\nSELECT 2") == .duplicate("a"))
-        #expect(Self.refusal("-- name: a\nSELECT 1\n-- fragment: a\nb") == .duplicate("a"))
-        #expect(Self.refusal("-- name: a\nSELECT {{b}}") == .unknown("b"))
-        #expect(Self.refusal("-- name: a\nSELECT '{{b}}'") == .unknown("b"))
+        #expect(Self.rejection("SELECT 1\n-- name: a\nSELECT 1") == .noEntry)
+        #expect(Self.rejection("-- name: a\nSELECT 1\n-- name: a\nSELECT 2") == .duplicate("a"))
+        #expect(Self.rejection("-- name: a\nSELECT 1\n-- fragment: a\nb") == .duplicate("a"))
+        #expect(Self.rejection("-- name: a\nSELECT {{b}}") == .unknown("b"))
+        #expect(Self.rejection("-- name: a\nSELECT '{{b}}'") == .unknown("b"))
         #expect(
-            Self.refusal("-- name: a\n{{b}}\n-- fragment: b\n{{c}}\n-- fragment: c\n{{b}}")
+            Self.rejection("-- name: a\n{{b}}\n-- fragment: b\n{{c}}\n-- fragment: c\n{{b}}")
                 == .endless("b"))
         for open in ["'b", "\"b", "E'b\\'", "$$ b", "/* b", "{{b"] {
-            #expect(Self.refusal("-- name: a\nSELECT \(open)") == .unfinished("a"), "\(open)")
+            #expect(Self.rejection("-- name: a\nSELECT \(open)") == .unfinished("a"), "\(open)")
         }
-        #expect(Self.refusal("-- name: a\nSELECT $1") == .positional("a"))
+        #expect(Self.rejection("-- name: a\nSELECT $1") == .positional("a"))
     }
 
     @Test func aFragmentOfTwoFilesIsRefused() throws {

@@ -58,24 +58,24 @@ struct SchemaTests {
     /// A catalog of two files, from its submission to its end.
     private func work(_ pool: PostgresPool) async throws {
         let queue = JobQueue(pool: pool)
-        let handle = try await queue.submissions.open(
+        let handle = try await queue.catalogs.submissions.open(
             CatalogSubmission(
                 name: "movies", storageURL: QueueFixture.site, priority: 5, notBefore: nil,
                 deadline: nil))
-        try await queue.submissions.add(
+        try await queue.catalogs.submissions.add(
             ["a", "b"].map { QueueFixture.file($0) }, to: handle.id, generation: handle.generation)
-        try await queue.submissions.start(handle.id, generation: handle.generation)
+        try await queue.catalogs.submissions.start(handle.id, generation: handle.generation)
         let worker: WorkerID = .random()
         while true {
-            let grant = try await queue.claims.lease(
+            let grant = try await queue.jobs.claims.lease(
                 LeaseRequest(worker: worker, queues: [], maxJobs: 10, waitMilliseconds: 0),
                 as: .random())
             guard grant.lease != nil else { break }
             let done = grant.jobs.map { QueueFixture.done($0, grant) }
-            _ = try await queue.reports.record(ReportRequest(worker: worker, results: done))
+            _ = try await queue.jobs.reports.record(ReportRequest(worker: worker, results: done))
             while try await queue.housekeeping.tallies.fold() { await Task.yield() }
         }
-        try await queue.leases.sweep()
+        try await queue.jobs.leases.sweep()
         #expect(try await completed(pool) == 2)
     }
 

@@ -18,7 +18,7 @@ import Testing
     ) async throws -> CatalogHandle {
         var submission = CatalogSubmission(name: "movies", storageURL: site)
         submission.neighbours = neighbours
-        return try await fixture.queue.submissions.open(submission)
+        return try await fixture.queue.catalogs.submissions.open(submission)
     }
 
     /// Submits to both sites; the first one serves its files.
@@ -29,11 +29,12 @@ import Testing
         if !serves.isEmpty { try await set(serves, fixture) }
         let two = try await open(fixture, second, neighbours: [first])
         for handle in [one, two] {
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 assets, to: handle.id, generation: handle.generation)
         }
         for handle in [one, two] {
-            try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+            try await fixture.queue.catalogs.submissions.start(
+                handle.id, generation: handle.generation)
         }
         return (one.id, two.id)
     }
@@ -51,7 +52,7 @@ import Testing
         -> LeaseGrant
     {
         let name = site.dropFirst("file:///".count).replacing("/", with: "-")
-        return try await fixture.queue.claims.lease(
+        return try await fixture.queue.jobs.claims.lease(
             LeaseRequest(
                 worker: fixture.worker, queues: [String(name)], maxJobs: most, waitMilliseconds: 0),
             as: .random())
@@ -79,14 +80,14 @@ import Testing
     @Test func whatTheFirstSiteHasStoredIsFetchedFromThere() async throws {
         try await F.with("neighbours") { fixture in
             let catalogs = try await Self.submit(fixture, [F.file("a b?"), F.file("b")])
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).lease == nil)
             let waits = try await fixture.queue.catalogs.status(of: catalogs.second).waits
             #expect(
                 waits?.map(\.reason).contains(.neighbour(queue: "srv-edge-a", assets: 2)) == true)
             let grant = try await Self.lease(fixture, Self.first, 1)
             _ = try await fixture.report([Self.done(grant.jobs[0], grant)])
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             // The other asset still waits.
             let filled = try await Self.lease(fixture, Self.second)
             let fetch = try #require(Self.fetches(filled).first)
@@ -100,7 +101,7 @@ import Testing
             let rest = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report(
                 rest.jobs.map { F.failed($0, rest, "origin.http.404") })
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             // What the first one has not got comes from the origin.
             let last = try await Self.lease(fixture, Self.second)
             #expect(
@@ -114,7 +115,7 @@ import Testing
             _ = try await Self.submit(fixture, [F.file("a")])
             let grant = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             let filled = try await Self.lease(fixture, Self.second)
             var failed = F.failed(filled.jobs[0], filled, "origin.http.404")
             failed.origins = [OriginOutcome(origin: "http://edge-a.test", code: "origin.http.404")]
@@ -132,7 +133,7 @@ import Testing
             _ = try await Self.submit(fixture, [F.file("a")])
             let grant = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             try await fixture.pool.query(
                 """
                 UPDATE origin SET cooldown_until = now() + interval '1 hour', breaker = 'open'
@@ -153,7 +154,7 @@ import Testing
     @Test(arguments: End.allCases) func noSiteWaitsForAnAbsentNeighbour(_ end: End) async throws {
         try await F.with("neighbour_\(end)") { fixture in
             let (first, _) = try await Self.submit(fixture, [F.file("a")])
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).lease == nil)
             var action: SelectionAction?
             switch end {
@@ -172,7 +173,7 @@ import Testing
                 let forget = SelectionAction(.forget, catalog: CatalogReference(first))
                 _ = try? await fixture.queue.catalogs.selections.apply(forget)
             }
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             let filled = try await Self.lease(fixture, Self.second)
             #expect(Self.fetches(filled).map(\.neighbour) == [nil])
         }
@@ -184,11 +185,11 @@ import Testing
             // It holds one job, for longer than anybody is waited for.
             _ = try await Self.lease(fixture, Self.first, 1)
             try await Self.age(fixture, seconds: 3_600)
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).lease == nil)
             try await fixture.expireLeases()
             try await Self.age(fixture, seconds: 61)
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).jobs.count == 2)
         }
     }
@@ -198,16 +199,16 @@ import Testing
         try await F.with("neighbour_opened") { fixture in
             _ = try await Self.submit(fixture, [F.file("a")])
             let next = try await Self.open(fixture, Self.second, neighbours: nil)
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).lease == nil)
             let grant = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             let filled = try await Self.lease(fixture, Self.second)
             #expect(Self.fetches(filled).first?.neighbour?.serves == Self.serves)
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("a"), F.file("b")], to: next.id, generation: next.generation)
-            try await fixture.queue.submissions.start(next.id, generation: next.generation)
+            try await fixture.queue.catalogs.submissions.start(next.id, generation: next.generation)
             #expect(try await fixture.count("neighbour") == 0)
             let alone = try await Self.lease(fixture, Self.second)
             #expect(Self.fetches(alone).map(\.neighbour) == [nil])
@@ -224,12 +225,12 @@ import Testing
                 try await connection.transaction { connection in
                     _ = try await connection.query("SELECT FROM neighbour FOR UPDATE")
                     // It would wait for this transaction, which waits for it.
-                    try await fixture.queue.neighbours.release()
+                    try await fixture.queue.origins.neighbours.release()
                 }
             }
             #expect(
                 try await fixture.count("neighbour WHERE active_at < now() - interval '5 s'") == 1)
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             #expect(
                 try await fixture.count("neighbour WHERE active_at < now() - interval '5 s'") == 0)
         }
@@ -241,14 +242,14 @@ import Testing
         try await F.with("neighbour_title_\(isSame)") { fixture in
             _ = try await Self.submit(fixture, [F.title("t")])
             try await Self.resolve(fixture, Self.first, "1")
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             // It is read at once; what it lists waits.
             try await Self.resolve(fixture, Self.second, isSame ? "1" : "2")
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).lease == nil)
             let grant = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report(grant.jobs.map { Self.stored($0, grant) })
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             let filled = try await Self.lease(fixture, Self.second)
             #expect(filled.jobs.count == 3)
             #expect(Self.fetches(filled).allSatisfy { ($0.neighbour != nil) == isSame })
@@ -263,7 +264,7 @@ import Testing
             ResolvedSegment(
                 ordinal: 2, url: F.title("t").url, key: F.title("t").key, role: .playlist,
                 sha256: F.digest(of: "served \(version)")))
-        let verdict = try await fixture.queue.segments.add(
+        let verdict = try await fixture.queue.jobs.segments.add(
             TitleTests.batch(fixture, grant, segments))
         #expect(verdict == .accepted)
         var report = F.done(job, grant)
@@ -288,20 +289,21 @@ import Testing
             try await Self.set("http://edge-b.test", fixture, of: Self.second)
             let handle = try await Self.open(
                 fixture, third, neighbours: [Self.first, Self.second])
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("a")], to: handle.id, generation: handle.generation)
-            try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+            try await fixture.queue.catalogs.submissions.start(
+                handle.id, generation: handle.generation)
             let failing = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report([F.failed(failing.jobs[0], failing, "origin.http.404")])
             // It has waited for the first one, and no worker was seen there.
             try await fixture.pool.query(
                 "UPDATE neighbour SET active_at = active_at - interval '1 hour' WHERE place = 1")
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             let filled = try await Self.lease(fixture, Self.second)
             #expect(Self.fetches(filled).map(\.neighbour) == [nil])
             #expect(try await Self.lease(fixture, third).lease == nil)
             _ = try await fixture.report([Self.done(filled.jobs[0], filled)])
-            try await fixture.queue.neighbours.release()
+            try await fixture.queue.origins.neighbours.release()
             let last = try await Self.lease(fixture, third)
             #expect(Self.fetches(last).first?.neighbour?.serves == "http://edge-b.test")
         }

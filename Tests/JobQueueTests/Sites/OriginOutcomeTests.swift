@@ -158,7 +158,7 @@ import Testing
             let job = try #require(grant.jobs.first)
             try await fixture.pool.query(
                 "UPDATE origin SET failures = 19 WHERE url = '\(Self.main)'")
-            _ = try await fixture.queue.segments.add(
+            _ = try await fixture.queue.jobs.segments.add(
                 SegmentBatch(
                     worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
                     segments: [
@@ -190,11 +190,11 @@ import Testing
             let grant = try await fixture.lease()
             for (turn, expected) in [100, 150, 150].enumerated() {
                 let results = grant.jobs[(turn * 20)..<(turn * 20 + 20)].enumerated().map {
-                    place, job in
+                    index, job in
                     Self.led(
-                        job, grant, to: (0..<6).map { "http://r\(turn).\(place).\($0).test" })
+                        job, grant, to: (0..<6).map { "http://r\(turn).\(index).\($0).test" })
                 }
-                _ = try await queue.reports.record(
+                _ = try await queue.jobs.reports.record(
                     ReportRequest(worker: fixture.worker, results: results))
                 #expect(try await fixture.count("origin WHERE NOT is_listed") == expected)
             }

@@ -41,7 +41,7 @@ import Testing
                             origin: "http://origin.test", number: number, connections: connections)
                     ]
                 }
-                return try await fixture.queue.leases.heartbeat(beat).shares?.first
+                return try await fixture.queue.jobs.leases.heartbeat(beat).shares?.first
             }
             let smaller = try await beat(0, first, first.shares?[0].number, using: 4)
             #expect(smaller?.connections == 2)
@@ -65,7 +65,7 @@ import Testing
                 try await fixture.lease(1_000, as: workers[1]),
             ]
             func beat(_ worker: Int) async throws -> Int? {
-                try await fixture.queue.leases.heartbeat(
+                try await fixture.queue.jobs.leases.heartbeat(
                     Heartbeat(
                         worker: workers[worker], leases: [leases[worker].lease ?? ""],
                         progress: [:], name: "w", activeTransfers: 4)
@@ -100,7 +100,7 @@ import Testing
                     origin: "http://origin.test", number: first.shares?[0].number ?? 0,
                     isOver: true)
             ]
-            _ = try await fixture.queue.leases.heartbeat(beat)
+            _ = try await fixture.queue.jobs.leases.heartbeat(beat)
             #expect(try await fixture.lease(10, as: workers[2]).jobs.count > 0)
         }
     }
@@ -143,7 +143,9 @@ import Testing
                         decision: "held", reason: "", active: 0, waiting: 4)
                 ])
             #expect(
-                try await fixture.queue.leases.heartbeat(beat).shares?.map(\.connections) == [1])
+                try await fixture.queue.jobs.leases.heartbeat(beat).shares?.map(\.connections) == [
+                    1
+                ])
         }
     }
 
@@ -206,16 +208,16 @@ import Testing
                 others.dropLast().map { F.failed($0, grant, "origin.connect") })
             // Both lanes have jobs that a worker holds.
             let status = { try await fixture.queue.workers.clusterStatus().catalogs[0] }
-            #expect(try await status().trouble == nil)
+            #expect(try await status().issue == nil)
             _ = try await fixture.report(grant.jobs.filter(isWell).map { F.done($0, grant) })
             #expect(
-                try await status().trouble == Failure("origin.connect", "http://origin.test"))
-            #expect(try await status().troubleSeconds.map { (0..<60).contains($0) } == true)
+                try await status().issue == Failure("origin.connect", "http://origin.test"))
+            #expect(try await status().issueSeconds.map { (0..<60).contains($0) } == true)
             // It ended long ago, and no worker has tried since.
             try await fixture.pool.query(
                 "UPDATE origin SET cooldown_until = now() - interval '1 minute' WHERE breaker = 'open'"
             )
-            #expect(try await status().trouble == nil)
+            #expect(try await status().issue == nil)
         }
     }
 
@@ -227,8 +229,8 @@ import Testing
             try await fixture.skipDelays()
             #expect(try await fixture.lease(10).lease == nil)
             // The catalog's status reports why it waits.
-            let trouble = try await fixture.queue.workers.clusterStatus().catalogs[0].trouble
-            #expect(trouble == Failure("origin.connect", "http://origin.test"))
+            let issue = try await fixture.queue.workers.clusterStatus().catalogs[0].issue
+            #expect(issue == Failure("origin.connect", "http://origin.test"))
             try await fixture.skipCooldowns()
             // One job tries it; no worker gets another meanwhile.
             let probe = try await fixture.lease(10)
@@ -241,7 +243,7 @@ import Testing
             #expect(second.jobs.count == 1)
             _ = try await fixture.report([F.done(second.jobs[0], second)])
             #expect(try await fixture.lease(10).jobs.count == 10)
-            #expect(try await fixture.queue.workers.clusterStatus().catalogs[0].trouble == nil)
+            #expect(try await fixture.queue.workers.clusterStatus().catalogs[0].issue == nil)
             let decisions = try await fixture.pool.query(
                 "SELECT decision FROM origin_decision ORDER BY id"
             ).rows.map { try $0.string(0) }

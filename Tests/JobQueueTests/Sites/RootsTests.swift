@@ -16,7 +16,7 @@ import Testing
             worker: .random(), queues: queues, maxJobs: 10, waitMilliseconds: 0)
         request.roots = roots
         request.refusedSites = refused
-        return try await fixture.queue.claims.lease(request, as: .random())
+        return try await fixture.queue.jobs.claims.lease(request, as: .random())
     }
 
     private static func beat(
@@ -27,7 +27,7 @@ import Testing
             worker: worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
         heartbeat.roots = roots
         heartbeat.refusedSites = refused
-        _ = try await fixture.queue.leases.heartbeat(heartbeat)
+        _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
     }
 
     /// Of few queues, which are kept in mind, and of many, which are looked up.
@@ -59,7 +59,7 @@ import Testing
             try await fixture.submit([QueueFixture.file("a")])
             let first = try await Self.lease(fixture, roots: nil)
             let job = try #require(first.jobs.first)
-            _ = try await fixture.queue.reports.record(
+            _ = try await fixture.queue.jobs.reports.record(
                 ReportRequest(
                     worker: fixture.worker,
                     results: [
@@ -76,7 +76,7 @@ import Testing
             // There is no worker yet: it waits.
             let early = try await fixture.submit(
                 [QueueFixture.file("a")], site: "file:///srv/early")
-            #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
+            #expect(try await fixture.queue.catalogs.status(of: early).issue == nil)
 
             let worker = WorkerID.random()
             try await Self.beat(fixture, worker, roots: ["file:///srv/edge", "file:///mnt"])
@@ -90,27 +90,27 @@ import Testing
             try await fixture.submit([QueueFixture.file("a")], site: "file:///srv/edge/a")
 
             // A waiting catalog reports why, until a worker connects that may write there.
-            let trouble = try await fixture.queue.catalogs.status(of: early).trouble
-            #expect(trouble?.code == "storage.outsideRoots")
-            #expect(trouble?.message.contains("file:///srv/early lies outside") == true)
+            let issue = try await fixture.queue.catalogs.status(of: early).issue
+            #expect(issue?.code == "storage.outsideRoots")
+            #expect(issue?.message.contains("file:///srv/early lies outside") == true)
             // More of the same workers would not help.
             let load = try await fixture.queue.workers.load(ofQueue: nil)
             #expect(load.backlogs.map(\.isFaulty).sorted { $0 && !$1 } == [true, false])
             let other = WorkerID.random()
             try await Self.beat(fixture, other, roots: ["file:///srv/early"])
-            #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
+            #expect(try await fixture.queue.catalogs.status(of: early).issue == nil)
             // Nor may one write what a symlink leads out of.
             let row = try await fixture.pool.query(
                 "SELECT id FROM site WHERE storage_url = 'file:///srv/early'"
             ).firstRow
             let site = SiteID(try #require(try row?.int64(0)))
             try await Self.beat(fixture, other, roots: ["file:///srv/early"], refused: [site])
-            let refused = try await fixture.queue.catalogs.status(of: early).trouble
+            let refused = try await fixture.queue.catalogs.status(of: early).issue
             #expect(refused?.message.contains("a symlink on the way") == true)
 
             // Workers of a private cluster's previous run have gone.
             try await fixture.queue.workers.forgetWorkers()
-            #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
+            #expect(try await fixture.queue.catalogs.status(of: early).issue == nil)
             try await fixture.submit([QueueFixture.file("a")], site: "file:///etc")
         }
     }

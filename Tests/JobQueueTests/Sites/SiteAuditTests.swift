@@ -12,7 +12,7 @@ import Testing
     private func leased(
         _ fixture: QueueFixture, repairs: Bool = true
     ) async throws -> SiteAuditID {
-        let audits = fixture.queue.siteAudits
+        let audits = fixture.queue.sites.audits
         let audit = try await audits.create(
             SiteAuditSubmission(site: QueueFixture.site, isDeep: true, repairs: repairs))
         let grant = try await audits.work.lease(
@@ -24,7 +24,7 @@ import Testing
     private func records(
         _ audit: SiteAuditID, _ fixture: QueueFixture
     ) async throws -> [String] {
-        let page = try await fixture.queue.siteAudits.work.records(
+        let page = try await fixture.queue.sites.audits.work.records(
             audit, SiteAuditRecordsRequest(worker: worker, lease: lease, page: 0))
         return page.content.split(separator: "\n").map(String.init)
     }
@@ -36,8 +36,8 @@ import Testing
         report.number = 0
         report.findings = findings
         report.isPageDone = true
-        _ = try await fixture.queue.siteAudits.work.report(audit, report)
-        return try await fixture.queue.siteAudits.findings(
+        _ = try await fixture.queue.sites.audits.work.report(audit, report)
+        return try await fixture.queue.sites.audits.findings(
             of: audit, kind: nil, after: nil, limit: 10
         ).findings.map(\.repair)
     }
@@ -79,7 +79,7 @@ import Testing
             #expect(job.previous?.sha256 == QueueFixture.digest(of: job.key))
             // Twice at the same time: it is under way.
             #expect(
-                try await fixture.queue.siteAudits.work.check(
+                try await fixture.queue.sites.audits.work.check(
                     audit, Self.check(worker, lease, files)
                 ).segments.map(\.bytes) == [nil, 10])
             _ = try await fixture.report([QueueFixture.done(job, grant)])
@@ -127,7 +127,7 @@ import Testing
             try await fixture.submit([QueueFixture.file("a")])
             _ = try await fixture.drain()
             let audit = try await leased(fixture)
-            let work = fixture.queue.siteAudits.work
+            let work = fixture.queue.sites.audits.work
             var report = SiteAuditReport(worker: worker, lease: .random(), page: 0)
             report.number = 0
             report.isEnd = true
@@ -135,15 +135,15 @@ import Testing
                 ($0 as? Failure)?.code == .workerLeaseLost
             }
             await #expect {
-                try await fixture.queue.siteAudits.create(
+                try await fixture.queue.sites.audits.create(
                     SiteAuditSubmission(site: QueueFixture.site))
             } throws: { ($0 as? Failure)?.code == .inputAuditRunning }
-            #expect(try await fixture.queue.siteAudits.cancel(audit).state == .cancelled)
+            #expect(try await fixture.queue.sites.audits.cancel(audit).state == .cancelled)
             report.lease = lease
             await #expect { try await work.report(audit, report) } throws: {
                 ($0 as? Failure)?.code == .workerLeaseLost
             }
-            #expect(try await fixture.queue.siteAudits.status(of: audit).state == .cancelled)
+            #expect(try await fixture.queue.sites.audits.status(of: audit).state == .cancelled)
         }
     }
 
@@ -153,13 +153,13 @@ import Testing
             _ = try await fixture.drain()
             let audit = try await leased(fixture)
             let files = try await records(audit, fixture).filter { !$0.contains("SHA256SUMS") }
-            let work = fixture.queue.siteAudits.work
+            let work = fixture.queue.sites.audits.work
             var report = SiteAuditReport(worker: worker, lease: lease, page: 0)
             report.number = 0
             report.readBytes = 500
             report.findings = [Self.missing(files[0])]
             for _ in 0..<2 { #expect(try await work.report(audit, report).continues) }
-            var status = try await fixture.queue.siteAudits.status(of: audit)
+            var status = try await fixture.queue.sites.audits.status(of: audit)
             #expect(status[.missing].found == 1 && status[.missing].repaired == 1)
             #expect(status.readBytes == 500)
             // A coordinator that was lost between the repair and its record: the repeat has the
@@ -168,7 +168,7 @@ import Testing
             try await fixture.pool.query("DELETE FROM site_audit_finding")
             try await fixture.pool.query("DELETE FROM site_audit_count")
             _ = try await work.report(audit, report)
-            status = try await fixture.queue.siteAudits.status(of: audit)
+            status = try await fixture.queue.sites.audits.status(of: audit)
             #expect(status[.missing].found == 1 && status[.missing].repaired == 1)
         }
     }
@@ -193,7 +193,7 @@ import Testing
                 """)
             var check = SiteAuditCheck(worker: worker, lease: lease)
             check.segments = segments
-            let work = fixture.queue.siteAudits.work
+            let work = fixture.queue.sites.audits.work
             for record in try await work.check(audit, check).segments {
                 #expect(record.bytes == 20 && record.sha256 == digest)
                 #expect(record.segment == segments[0])
@@ -220,7 +220,7 @@ import Testing
             var check = SiteAuditCheck(worker: worker, lease: lease)
             check.keys = [key, "origin.test/files/b", "origin.test/files/c"]
             #expect(
-                try await fixture.queue.siteAudits.work.check(audit, check).keys
+                try await fixture.queue.sites.audits.work.check(audit, check).keys
                     == [true, true, false])
         }
     }
@@ -229,7 +229,7 @@ import Testing
         try await QueueFixture.with("audit_waits") { fixture in
             try await fixture.submit([QueueFixture.file("a")])
             _ = try await fixture.drain()
-            let audits = fixture.queue.siteAudits
+            let audits = fixture.queue.sites.audits
             let audit = try await leased(fixture)
             for code in [FailureCode.workerCancelled, .workerCancelled, .clusterBusy] {
                 for _ in 0..<2 {
@@ -266,7 +266,7 @@ import Testing
             #expect(try await report(lost, of: audit, fixture) == [.queued, .queued])
             _ = try await fixture.drain()
             try await fixture.fold()
-            let total = try await fixture.queue.daily.report(DailyReportQuery()).total
+            let total = try await fixture.queue.figures.daily.report(DailyReportQuery()).total
             #expect(total.failed == 0 && total.done == 4)
             #expect(total.assets?.failed == 0)
             // One that is fetched again counts again.

@@ -18,8 +18,8 @@ import Testing
     private func fail(
         _ grant: LeaseGrant, _ fixture: F, _ code: FailureCode = "storage.full"
     ) async throws {
-        let results = grant.jobs.enumerated().map { place, job in
-            place == 0
+        let results = grant.jobs.enumerated().map { index, job in
+            index == 0
                 ? F.failed(job, grant, code)
                 : JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned())
         }
@@ -39,7 +39,7 @@ import Testing
         heartbeat.sites = [
             SiteReport(site: try await site(fixture).id, availableBytes: 5_000, isSound: isSound)
         ]
-        _ = try await fixture.queue.leases.heartbeat(heartbeat)
+        _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
     }
 
     @Test func anotherSiteContinues() async throws {
@@ -64,11 +64,11 @@ import Testing
             #expect(try await site(fixture).fault == nil)
             let others = try await fixture.lease()
             #expect(others.jobs.count == 2 && !others.jobs.map(\.key).contains(long))
-            #expect(try await fixture.queue.catalogs.status(of: catalog).trouble == nil)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).issue == nil)
             _ = try await fixture.report(others.jobs.map { F.done($0, others) })
             // Now it is all that is left.
             let status = try await fixture.queue.catalogs.status(of: catalog)
-            #expect(status.trouble == Failure("storage.noRoom", "it did not work"))
+            #expect(status.issue == Failure("storage.noRoom", "it did not work"))
             #expect(status.totals.failed == 0 && status.state == .running)
             #expect(try await fixture.lease().lease == nil)
 
@@ -81,7 +81,7 @@ import Testing
             _ = try await fixture.report(again.jobs.map { F.done($0, again) })
             try await fixture.drain()
             let ended = try await fixture.queue.catalogs.status(of: catalog)
-            #expect(ended.state == .completed && ended.trouble == nil)
+            #expect(ended.state == .completed && ended.issue == nil)
         }
     }
 
@@ -125,7 +125,7 @@ import Testing
                 activeTransfers: 1)
             heartbeat.progress[grant.jobs[0].asset.description] = TransferProgress(
                 receivedBytes: 1, expectedBytes: 15, transfers: 1)
-            _ = try await fixture.queue.leases.heartbeat(heartbeat)
+            _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.closed.watch()
             let other = try await fixture.lease(1, as: WorkerID.random())
             #expect(other.site?.space?.quotaLeftBytes == 10)
@@ -134,7 +134,7 @@ import Testing
             #expect(try await fixture.lease(1).site?.space?.quotaLeftBytes == 25)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 15) })
             heartbeat.progress = [:]
-            _ = try await fixture.queue.leases.heartbeat(heartbeat)
+            _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.closed.watch()
             let third = try await fixture.lease(1, as: WorkerID.random())
             #expect(third.site?.space?.quotaLeftBytes == 10)
@@ -157,7 +157,7 @@ import Testing
             }
             let beat = heartbeat
             try await expectSecondIsFree(sites, fixture) {
-                _ = try await fixture.queue.leases.heartbeat(beat)
+                _ = try await fixture.queue.jobs.leases.heartbeat(beat)
             }
             let grants = [try await fixture.lease(), try await fixture.lease()]
                 .sorted { ($0.site?.id ?? SiteID(0)) > ($1.site?.id ?? SiteID(0)) }
@@ -197,10 +197,10 @@ import Testing
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await fail(try await fixture.lease(), fixture)
             #expect(try await fixture.lease(as: .random()).lease == nil)
-            #expect(try await !fixture.queue.claims.hasWork())
+            #expect(try await !fixture.queue.jobs.claims.hasWork())
             let shown = try await fixture.queue.catalogs.status(of: catalog)
-            #expect(shown.trouble == Failure("storage.full", "it did not work"))
-            #expect(try #require(shown.troubleSeconds) >= 0)
+            #expect(shown.issue == Failure("storage.full", "it did not work"))
+            #expect(try #require(shown.issueSeconds) >= 0)
             #expect(
                 try await fixture.queue.workers.clusterStatus().queues.map(\.siteFault?.code)
                     == ["storage.full"])

@@ -21,7 +21,7 @@ import Testing
         let catalog = try await fixture.submit([F.file("a")])
         let grant = try await fixture.lease()
         _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, code) })
-        try await fixture.queue.submissions.interrupt(catalog)
+        try await fixture.queue.catalogs.submissions.interrupt(catalog)
         return try await site(fixture).id
     }
 
@@ -48,7 +48,7 @@ import Testing
         var heartbeat = Heartbeat(
             worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
         heartbeat.sites = [SiteReport(site: site, availableBytes: 5_000, isSound: isSound)]
-        _ = try await fixture.queue.leases.heartbeat(heartbeat)
+        _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
     }
 
     private static func request(_ worker: WorkerID) -> LeaseRequest {
@@ -99,7 +99,7 @@ import Testing
             try await Self.report(id, isSound: true, fixture)
             #expect(try await Self.site(fixture).fault != nil)
             _ = try await fixture.report(tried.jobs.map { F.done($0, tried) })
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
 
             try await Self.pass(60, fixture)
             try await Self.pass(6, fixture)
@@ -145,15 +145,15 @@ import Testing
             try await Self.pass(6, fixture)
             let closed = fixture.queue.sites.closed
             let workers = [WorkerID.random(), .random()]
-            for (place, worker) in workers.enumerated() {
+            for (index, worker) in workers.enumerated() {
                 let wanted = try #require(try await Self.unprobed(fixture))
-                #expect(wanted.asked == Array(workers.prefix(place)))
+                #expect(wanted.asked == Array(workers.prefix(index)))
                 for (other, worker) in workers.enumerated() {
-                    #expect(wanted.mayBeProbed(by: Self.request(worker)) == (other >= place))
+                    #expect(wanted.mayBeProbed(by: Self.request(worker)) == (other >= index))
                 }
                 for asked in wanted.asked { #expect(try await closed.probe(id, by: asked) == nil) }
                 #expect(try await closed.probe(id, by: worker) != nil)
-                try await Self.pass((10 << place) + 1, fixture)
+                try await Self.pass((10 << index) + 1, fixture)
             }
             try await Self.pass(10, fixture)
             #expect(try #require(try await Self.unprobed(fixture)).asked.isEmpty)
@@ -206,7 +206,7 @@ import Testing
                 UPDATE site SET fault_code = 'storage.quota', fault_retry_at = 'infinity',
                     quota_bytes = 1
                 """)
-            try await fixture.pool.query("UPDATE catalog SET bytes = 2")
+            try await fixture.pool.query("UPDATE catalog SET stored_bytes = 2")
             try await Self.pass(600, fixture)
             try await Self.pass(600, fixture)
             #expect(try await Self.site(fixture).fault?.code == "storage.quota")

@@ -60,7 +60,7 @@ import Testing
     private static func beat(
         _ fixture: F, _ worker: inout Worker, _ site: SiteID, isHeard: Bool = true
     ) async throws {
-        let answer = try await fixture.queue.leases.heartbeat(worker.beat(at: site))
+        let answer = try await fixture.queue.jobs.leases.heartbeat(worker.beat(at: site))
         if isHeard { worker.take(answer.siteShares) }
     }
 
@@ -90,7 +90,7 @@ import Testing
             last.siteShares = workers[2].kept.map {
                 [SiteQuotaUse(site: site, number: $0.number, isOver: true)]
             }
-            _ = try await fixture.queue.leases.heartbeat(last)
+            _ = try await fixture.queue.jobs.leases.heartbeat(last)
             try await Self.lapse(fixture, workers[2].id)
             try await Self.beat(fixture, &workers[0], site)
             #expect(workers[0].kept?.bytesPerSecond == 4_500)

@@ -114,7 +114,7 @@ import Testing
                     worker: fixture.worker, leases: [], progress: [:], name: "w",
                     activeTransfers: 0)
                 beat.sites = [SiteReport(site: site.id, availableBytes: 1, isSound: isSound)]
-                _ = try await fixture.queue.leases.heartbeat(beat)
+                _ = try await fixture.queue.jobs.leases.heartbeat(beat)
             }
             try await beat(isSound: false)
             #expect(try await Self.site(fixture).fault != nil)
@@ -134,8 +134,8 @@ import Testing
             _ = try await Self.record(one, first, fixture)
             _ = try await fixture.report([F.failed(first.jobs[0], first, "storage.otherVolume")])
             #expect(try await Self.site(fixture).fault?.code == "storage.otherVolume")
-            let trouble = try await fixture.queue.catalogs.status(of: catalog).trouble
-            #expect(trouble?.code == "storage.otherVolume")
+            let issue = try await fixture.queue.catalogs.status(of: catalog).issue
+            #expect(issue?.code == "storage.otherVolume")
             #expect(try await fixture.lease().lease == nil)
             // It resumes only by that, or by a worker that finds the right volume.
             var settings = SiteSettings(site: F.site)

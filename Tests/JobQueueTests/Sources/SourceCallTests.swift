@@ -17,10 +17,10 @@ import Testing
     ) async throws -> [CatalogID] {
         var catalogs: [CatalogID] = []
         for number in 0..<count {
-            let catalog = try await fixture.queue.submissions.open(
+            let catalog = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "\(name)\(number)", storageURL: site)
             ).id
-            _ = try await fixture.queue.sources.set(
+            _ = try await fixture.queue.catalogs.sources.set(
                 SourceSubmission(url: "http://origin.test/\(name)\(number)", everySeconds: 3_600),
                 of: catalog)
             catalogs.append(catalog)
@@ -34,7 +34,7 @@ import Testing
             let far = try await setSources(
                 fixture, Self.most + 1, of: "far", site: "file:///srv/far")
             let near = try await setSources(fixture, 3, of: "near", site: F.site)
-            let called = try await fixture.queue.sources.called()
+            let called = try await fixture.queue.catalogs.sources.called()
             #expect(called.count == Self.most)
             // Of one queue, those that are due for longest.
             #expect(Set(called.map(\.id)) == Set(near + far.prefix(Self.most - near.count)))

@@ -14,12 +14,12 @@ import Testing
         var source = SourceSubmission(url: "http://origin.test/list", everySeconds: 3_600)
         source.prunes = prunes
         source.maxDropPercent = 100
-        _ = try await fixture.queue.sources.set(source, of: catalog)
+        _ = try await fixture.queue.catalogs.sources.set(source, of: catalog)
     }
 
     private func lease(_ fixture: F, _ catalog: CatalogID) async throws -> LeaseID {
         let lease = LeaseID.random()
-        let grant = try await fixture.queue.sources.work.lease(
+        let grant = try await fixture.queue.catalogs.sources.work.lease(
             catalog, WorkLeaseRequest(worker: fixture.worker, name: "reader", lease: lease))
         #expect(grant.work != nil)
         return lease
@@ -31,7 +31,7 @@ import Testing
         var report = SourceReport(worker: fixture.worker, lease: lease, result: .applied)
         report.sha256 = F.digest(of: "\(lease)")
         report.assets = Int64(assets)
-        try await fixture.queue.sources.work.report(catalog, report)
+        try await fixture.queue.catalogs.sources.work.report(catalog, report)
         try await fixture.fold()
     }
 
@@ -39,10 +39,10 @@ import Testing
     private func read(
         _ fixture: F, _ catalog: CatalogID, _ batches: [[AssetSubmission]]
     ) async throws {
-        _ = try await fixture.queue.sources.readNow(catalog)
+        _ = try await fixture.queue.catalogs.sources.readNow(catalog)
         let lease = try await lease(fixture, catalog)
         for batch in batches {
-            try await fixture.queue.sources.work.add(
+            try await fixture.queue.catalogs.sources.work.add(
                 batch, to: catalog, worker: fixture.worker, lease: lease)
         }
         try await report(fixture, catalog, lease, assets: batches.joined().count)
@@ -89,11 +89,13 @@ import Testing
             try await fixture.pool.query(
                 "UPDATE asset SET wanted_at = now() - interval '1 day' WHERE name = 'evicted'")
             #expect(
-                try await fixture.queue.evictions.evict(eviction).first.map(\.name) == ["evicted"])
+                try await fixture.queue.files.evictions.evict(eviction).first.map(\.name) == [
+                    "evicted"
+                ])
             _ = try await apply(fixture, .remove, catalog, asset: "removed")
             try await fixture.pool.query(
                 "UPDATE asset SET kept_until = now() WHERE name = 'expired'")
-            try await fixture.queue.purges.applyRights()
+            try await fixture.queue.files.purges.applyRights()
             try await RemovalTests.purge(fixture)
 
             // Another signature is no other entry. One asset is new, one has left the list.
@@ -150,7 +152,7 @@ import Testing
             let dead = try await lease(fixture, catalog)
             var changed = F.file("a")
             changed.sha256 = F.digest(of: "another")
-            try await fixture.queue.sources.work.add(
+            try await fixture.queue.catalogs.sources.work.add(
                 [changed, F.file("half")], to: catalog, worker: fixture.worker, lease: dead)
             // Its catalog is refreshed, and makes room.
             let refreshed = try await apply(fixture, .refresh, catalog)
@@ -158,7 +160,7 @@ import Testing
             _ = try await apply(fixture, .cancel, catalog)
             var eviction = SiteEviction(site: F.site)
             eviction.bytes = 1
-            #expect(try await fixture.queue.evictions.evict(eviction).assets == 1)
+            #expect(try await fixture.queue.files.evictions.evict(eviction).assets == 1)
             #expect(try await fixture.count("asset WHERE name = 'half' OR redefined") == 0)
 
             // Another reader begins anew.
@@ -188,7 +190,7 @@ import Testing
             #expect(none?.code == .inputField)
             let generation = try await fixture.queue.catalogs.status(of: catalog).generation
             for _ in 0..<2 {
-                try await fixture.queue.sources.work.add(
+                try await fixture.queue.catalogs.sources.work.add(
                     [F.file("a"), F.file("b")], to: catalog, worker: fixture.worker, lease: lease)
             }
             // The start was committed, and the coordinator died before it ended the reading.
@@ -209,7 +211,7 @@ import Testing
             try await report(fixture, catalog, lease, assets: 2)
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.generation == generation + 1 && status.totals.assets == 2)
-            #expect(try await fixture.queue.sources.status(of: catalog).result == .applied)
+            #expect(try await fixture.queue.catalogs.sources.status(of: catalog).result == .applied)
         }
     }
 
@@ -229,14 +231,14 @@ import Testing
                     WHEN (NEW.generation <> OLD.generation) EXECUTE FUNCTION refuse()
                 """)
             let lease = try await lease(fixture, catalog)
-            try await fixture.queue.sources.work.add(
+            try await fixture.queue.catalogs.sources.work.add(
                 [F.file("a"), F.file("b")], to: catalog, worker: fixture.worker, lease: lease)
             await #expect(throws: Failure.self) {
                 try await report(fixture, catalog, lease, assets: 2)
             }
             var failed = SourceReport(worker: fixture.worker, lease: lease, result: .failed)
             failed.failure = Failure(.clusterBusy, "the catalog was not started")
-            try await fixture.queue.sources.work.report(catalog, failed)
+            try await fixture.queue.catalogs.sources.work.report(catalog, failed)
             try await fixture.pool.query("DROP TRIGGER refuse ON catalog")
 
             try await read(fixture, catalog, [[F.file("a"), F.file("b")]])
@@ -251,12 +253,12 @@ import Testing
             try await fixture.drain()
             try await setSource(fixture, catalog)
             let first = try await lease(fixture, catalog)
-            _ = try await fixture.queue.sources.readNow(catalog)
+            _ = try await fixture.queue.catalogs.sources.readNow(catalog)
             func end(_ lease: LeaseID) async throws -> [CatalogID] {
-                try await fixture.queue.sources.work.report(
+                try await fixture.queue.catalogs.sources.work.report(
                     catalog,
                     SourceReport(worker: fixture.worker, lease: lease, result: .unchanged))
-                return try await fixture.queue.sources.called().map(\.id)
+                return try await fixture.queue.catalogs.sources.called().map(\.id)
             }
             #expect(try await end(first) == [catalog])
             let second = try await lease(fixture, catalog)

@@ -215,7 +215,7 @@ struct KeyConflictTests {
             let batch = SegmentBatch(
                 worker: fixture.worker, job: resolve.id, lease: grant.lease ?? "",
                 segments: TitleTests.segments(2))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var done = QueueFixture.done(resolve, grant)
             done.segments = 2
             #expect(try await fixture.report([done]) == [.accepted])
@@ -237,17 +237,17 @@ struct KeyConflictTests {
                 let urls = ["http://h/\(round)/n", "http://h/\(round)//n"]
                 var handles: [CatalogHandle] = []
                 for (number, url) in urls.enumerated() {
-                    let handle = try await fixture.queue.submissions.open(
+                    let handle = try await fixture.queue.catalogs.submissions.open(
                         CatalogSubmission(
                             name: "\(round)-\(number)", storageURL: QueueFixture.site))
-                    try await fixture.queue.submissions.add(
+                    try await fixture.queue.catalogs.submissions.add(
                         [Self.file("a", url, key: "h/\(round)/n")], to: handle.id,
                         generation: handle.generation)
                     handles.append(handle)
                 }
                 let (queue, first, second) = (fixture.queue, handles[0].id, handles[1].id)
-                async let one = queue.submissions.start(first, generation: 1)
-                async let two = queue.submissions.start(second, generation: 1)
+                async let one = queue.catalogs.submissions.start(first, generation: 1)
+                async let two = queue.catalogs.submissions.start(second, generation: 1)
                 _ = try await (one, two)
                 var codes: [String] = []
                 for handle in handles {

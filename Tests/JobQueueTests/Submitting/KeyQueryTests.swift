@@ -21,10 +21,10 @@ import Testing
         var titles = TitleOptions()
         titles.keyQueries = rules
         submission.titles = titles
-        let handle = try await fixture.queue.submissions.open(submission)
-        try await fixture.queue.submissions.add(
+        let handle = try await fixture.queue.catalogs.submissions.open(submission)
+        try await fixture.queue.catalogs.submissions.add(
             assets, to: handle.id, generation: handle.generation)
-        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+        try await fixture.queue.catalogs.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
@@ -93,7 +93,7 @@ import Testing
             var batch = SegmentBatch(
                 worker: fixture.worker, job: resolve.id, lease: grant.lease ?? "",
                 segments: segments(1))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             _ = try await fixture.report(
                 grant.jobs.map { job in
                     var report = F.done(job, grant)
@@ -119,7 +119,7 @@ import Testing
             batch = SegmentBatch(
                 worker: fixture.worker, job: title.id, lease: again.lease ?? "",
                 segments: segments(3))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             jobs = again.jobs
             #expect(jobs.contains { $0.url == "http://h/p.jpg?cb=3" })
         }
@@ -143,7 +143,7 @@ import Testing
                 let batch = SegmentBatch(
                     worker: fixture.worker, job: resolve.id, lease: grant.lease ?? "",
                     segments: segments)
-                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
                 var report = F.done(resolve, grant)
                 report.segments = 3
                 _ = try await fixture.report([report])

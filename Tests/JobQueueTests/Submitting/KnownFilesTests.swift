@@ -21,10 +21,10 @@ import Testing
             options.tracks.maximumHeight = height
             submission.titles = options
         }
-        let handle = try await fixture.queue.submissions.open(submission)
-        try await fixture.queue.submissions.add(
+        let handle = try await fixture.queue.catalogs.submissions.open(submission)
+        try await fixture.queue.catalogs.submissions.add(
             assets, to: handle.id, generation: handle.generation)
-        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+        try await fixture.queue.catalogs.submissions.start(handle.id, generation: handle.generation)
     }
 
     /// The title's own manifest comes last. `packaged` distinguishes versions; for a selection it is
@@ -48,7 +48,7 @@ import Testing
             main.sha256 = F.digest(of: "written \(media)")
         }
         segments.append(main)
-        let verdict = try await fixture.queue.segments.add(
+        let verdict = try await fixture.queue.jobs.segments.add(
             TitleTests.batch(fixture, grant, segments))
         #expect(verdict == .accepted)
         var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
@@ -127,11 +127,11 @@ import Testing
                     report.validator = Self.validator
                     return report
                 })
-            try await fixture.queue.submissions.interruptAll()
+            try await fixture.queue.catalogs.submissions.interruptAll()
             try await submit(fixture, height: 720)
             try await resolve(fixture, ["high.ts", "low.ts"])
             // Interrupted once more before it was looked at, it still is to be looked at.
-            try await fixture.queue.submissions.interruptAll()
+            try await fixture.queue.catalogs.submissions.interruptAll()
             try await submit(fixture, height: 720)
             #expect(try await work(fixture) == ["low.ts"])
         }
@@ -151,7 +151,7 @@ import Testing
                 SelectionAction(.remove, catalog: CatalogReference(name: "movies")))
             // No worker stores anything of it any more.
             try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
             #expect(
                 try await Set(RemovalTests.purge(fixture)) == [
                     "origin.test/t/low.ts", "origin.test/t/main.m3u8",
@@ -209,7 +209,7 @@ import Testing
             try await work(fixture)
             try await submit(fixture, height: 720)
             #expect(try await fixture.count("previous_file") == 2)
-            try await fixture.queue.submissions.interruptAll()
+            try await fixture.queue.catalogs.submissions.interruptAll()
             try await fixture.pool.query(
                 "UPDATE catalog SET opened_at = now() - interval '2 days', "
                     + "ended_at = now() - interval '2 days'")

@@ -89,7 +89,7 @@ import Testing
             let resolve = try await fixture.lease()
             #expect(resolve.jobs.map(\.kind) == [.resolve])
             let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(3))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var done = F.done(resolve.jobs[0], resolve)
             done.segments = 3
             #expect(try await fixture.report([done]) == [.accepted])
@@ -168,7 +168,7 @@ import Testing
             let catalog = try await fixture.submit([with([Self.poster], title)])
             let resolve = try await fixture.lease()
             let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(3))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var done = F.done(resolve.jobs[0], resolve)
             done.segments = 3
             #expect(try await fixture.report([done]) == [.accepted])

@@ -23,13 +23,13 @@ import Testing
             let total = 2 * Self.part + 5
             let request = Self.request(
                 fixture, grant, total: total, multipart: .random())
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
             // The same request again has the same answer.
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
             // Its parts belong to the first multipart file.
             var other = request
             other.multipart = .random()
-            #expect(try await fixture.queue.splits.split(other) == .rejected)
+            #expect(try await fixture.queue.jobs.splits.split(other) == .rejected)
 
             let others = try await fixture.lease(as: WorkerID.random())
             #expect(others.jobs.map(\.offset) == [Self.part, 2 * Self.part])
@@ -84,7 +84,7 @@ import Testing
                     let request = Self.request(
                         fixture, grant, total: 2 * Self.part,
                         multipart: .random())
-                    #expect(try await fixture.queue.splits.split(request) == .accepted)
+                    #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
                     let first = F.done(job, grant, bytes: Self.part)
                     #expect(try await fixture.report([first]) == [.accepted])
                 } else if job.kind == .verify || code != "integrity.multipartMismatch" {
@@ -108,7 +108,7 @@ import Testing
             var request = Self.request(
                 fixture, grant, total: 3 * Self.part, multipart: .random())
             request.digests = "crc32c=01234567"
-            _ = try await fixture.queue.splits.split(request)
+            _ = try await fixture.queue.jobs.splits.split(request)
             let others = try await fixture.lease()
             #expect(others.jobs.map(\.stated) == [nil, nil])
             var results = (grant.jobs + others.jobs).map { job in
@@ -131,7 +131,7 @@ import Testing
                 #expect(grant.jobs.map(\.attempt) == [1] && grant.jobs[0].multipart == nil)
                 let request = Self.request(
                     fixture, grant, total: 2 * Self.part, multipart: .random())
-                #expect(try await fixture.queue.splits.split(request) == .accepted)
+                #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
                 let other = try await fixture.lease()
                 _ = try await fixture.report([
                     F.done(grant.jobs[0], grant, bytes: Self.part),
@@ -160,7 +160,7 @@ import Testing
             #expect(left(grant) == 5 * Self.part)
             let request = Self.request(
                 fixture, grant, total: 3 * Self.part, multipart: .random())
-            _ = try await fixture.queue.splits.split(request)
+            _ = try await fixture.queue.jobs.splits.split(request)
             let next = try await fixture.lease(1)
             #expect(left(next) == 2 * Self.part)
             // Stored, they count no more than before.
@@ -182,7 +182,7 @@ import Testing
             let grant = try await fixture.lease()
             let request = Self.request(
                 fixture, grant, total: 2 * Self.part, multipart: .random())
-            _ = try await fixture.queue.splits.split(request)
+            _ = try await fixture.queue.jobs.splits.split(request)
             let other = try await fixture.lease()
             _ = try await fixture.report([
                 F.done(grant.jobs[0], grant, bytes: Self.part),
@@ -206,7 +206,7 @@ import Testing
             #expect(grant.jobs.map(\.abandonedMultipart) == [nil])
             let multipart = MultipartID.random()
             let request = Self.request(fixture, grant, total: 2 * Self.part, multipart: multipart)
-            _ = try await fixture.queue.splits.split(request)
+            _ = try await fixture.queue.jobs.splits.split(request)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "content.changed")])
             #expect(try await fixture.lease().jobs.map(\.abandonedMultipart) == [multipart])
         }
@@ -227,7 +227,7 @@ import Testing
                 try await fixture.skipDelays()
             }
             let status = try await fixture.queue.catalogs.status(of: catalog)
-            #expect(status.totals.failed == 0 && status.trouble?.code == "storage.outgrown")
+            #expect(status.totals.failed == 0 && status.issue?.code == "storage.outgrown")
         }
     }
 
@@ -237,7 +237,7 @@ import Testing
             let grant = try await fixture.lease()
             let request = Self.request(
                 fixture, grant, total: 4 * Self.part, multipart: .random())
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
             let others = try await fixture.lease()
             #expect(others.jobs.count == 3)
             let results = others.jobs.map { F.failed($0, others, "content.changed") }
@@ -256,14 +256,14 @@ import Testing
             let grant = try await fixture.lease()
             var other = F.file("large")
             other.url = "http://origin.test/other"
-            let next = try await fixture.queue.submissions.open(
+            let next = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [other], to: catalog, generation: next.generation)
             let request = Self.request(
                 fixture, grant, total: 2 * Self.part, multipart: .random())
-            #expect(try await fixture.queue.splits.split(request) == .accepted)
-            try await fixture.queue.submissions.start(catalog, generation: next.generation)
+            #expect(try await fixture.queue.jobs.splits.split(request) == .accepted)
+            try await fixture.queue.catalogs.submissions.start(catalog, generation: next.generation)
             #expect(try await fixture.lease().jobs.map(\.length) == [nil])
         }
     }
@@ -278,7 +278,7 @@ import Testing
         if splits {
             let request = Self.request(
                 fixture, grant, total: 2 * Self.part, multipart: .random())
-            _ = try await fixture.queue.splits.split(request)
+            _ = try await fixture.queue.jobs.splits.split(request)
             _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
             let rest = try await fixture.lease()
             _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: Self.part)])

@@ -28,6 +28,26 @@ import Testing
         }
     }
 
+    /// Also where other catalogs, and segments without a result, are reported together with them.
+    @Test func resultsOfASecondSubmissionReplaceThoseOfTheFirst() async throws {
+        try await F.with("replaced_results") { fixture in
+            try await fixture.submit([F.file("a"), F.file("b")])
+            try await fixture.drain()
+            let catalog = try await fixture.submit([F.file("a"), F.file("b"), F.file("c")])
+            try await fixture.submit([F.file("d")], catalog: "first")
+            let grant = try await fixture.lease()
+            #expect(grant.jobs.count == 4)
+            #expect(
+                try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 20) })
+                    == [ReportAnswer.Verdict](repeating: .accepted, count: 4))
+            #expect(try await fixture.count("result WHERE bytes = 20 AND attempts = 1") == 4)
+            #expect(try await fixture.count("result") == 4)
+            try await fixture.drain()
+            let totals = try await fixture.queue.catalogs.status(of: catalog).totals
+            #expect(totals.completed == 3 && totals.bytes == 60)
+        }
+    }
+
     @Test func anAssetThatIsNoLongerNamedStaysOut() async throws {
         try await F.with("dropped") { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
@@ -61,7 +81,7 @@ import Testing
             let catalog = try await fixture.submit(assets)
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
-            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .interrupted)
             #expect(try await fixture.lease().lease == nil)
             // Earlier leases are stale now.
@@ -76,15 +96,16 @@ import Testing
 
     @Test func startingTwiceMakesNoSecondJob() async throws {
         try await F.with("twice") { fixture in
-            let handle = try await fixture.queue.submissions.open(
+            let handle = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
             // A batch whose answer was lost is sent again.
             for _ in 1...2 {
-                try await fixture.queue.submissions.add(
+                try await fixture.queue.catalogs.submissions.add(
                     [F.file("a")], to: handle.id, generation: handle.generation)
             }
             for _ in 1...2 {
-                try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+                try await fixture.queue.catalogs.submissions.start(
+                    handle.id, generation: handle.generation)
             }
             #expect(try await fixture.count("job") == 1)
         }
@@ -93,11 +114,11 @@ import Testing
     @Test func aStartReportsAssetsThatAreNoLongerListed() async throws {
         try await F.with("left") { fixture in
             func start(_ names: [String]) async throws -> Int? {
-                let handle = try await fixture.queue.submissions.open(
+                let handle = try await fixture.queue.catalogs.submissions.open(
                     CatalogSubmission(name: "c", storageURL: F.site))
-                try await fixture.queue.submissions.add(
+                try await fixture.queue.catalogs.submissions.add(
                     names.map { F.file($0) }, to: handle.id, generation: handle.generation)
-                return try await fixture.queue.submissions.start(
+                return try await fixture.queue.catalogs.submissions.start(
                     handle.id, generation: handle.generation
                 ).left
             }
@@ -105,22 +126,22 @@ import Testing
             #expect(try await start(["a", "d"]) == 2)
             // What left before is not counted again, and what came back is there.
             #expect(try await start(["a", "b"]) == 1)
-            let list = try await fixture.queue.submissions.open(
+            let list = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
-            try await fixture.queue.submissions.interrupt(list.id)
+            try await fixture.queue.catalogs.submissions.interrupt(list.id)
             #expect(try await start(["a", "b"]) == 0)
         }
     }
 
     @Test func anOvertakenSubmissionIsRefused() async throws {
         try await F.with("overtaken") { fixture in
-            let old = try await fixture.queue.submissions.open(
+            let old = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
-            let new = try await fixture.queue.submissions.open(
+            let new = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
             #expect(new.id == old.id && new.generation == old.generation + 1)
             let error = await #expect(throws: Failure.self) {
-                try await fixture.queue.submissions.add(
+                try await fixture.queue.catalogs.submissions.add(
                     [F.file("a")], to: old.id, generation: old.generation)
             }
             #expect(error?.code == "input.field")
@@ -144,7 +165,7 @@ import Testing
         try await F.with("sites") { fixture in
             try await fixture.submit([F.file("a")], site: "file:///srv/edge/one")
             try await fixture.submit([F.file("a")], site: "file:///srv/edge/two")
-            let grant = try await fixture.queue.claims.lease(
+            let grant = try await fixture.queue.jobs.claims.lease(
                 LeaseRequest(
                     worker: fixture.worker, queues: ["srv-edge-two"], maxJobs: 10,
                     waitMilliseconds: 0), as: .random())
@@ -161,9 +182,10 @@ import Testing
             let old = try await fixture.submit([F.file("a")], catalog: "old")
             try await fixture.drain()
             let young = try await fixture.submit(other, catalog: "young")
-            let open = try await fixture.queue.submissions.open(
+            let open = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "open", storageURL: F.site))
-            try await fixture.queue.submissions.add([F.file("c")], to: open.id, generation: 1)
+            try await fixture.queue.catalogs.submissions.add(
+                [F.file("c")], to: open.id, generation: 1)
             let reopened = try await fixture.submit([F.file("d")], catalog: "reopened")
             let grant = try await fixture.lease()
             _ = try await fixture.report(
@@ -174,7 +196,7 @@ import Testing
                     ended_at = ended_at - interval '8 days'
                 WHERE name <> 'young'
                 """)
-            _ = try await fixture.queue.submissions.open(
+            _ = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "reopened", storageURL: F.site))
             #expect(try await fixture.queue.housekeeping.retention.delete(olderThanDays: 9) == 0)
             let gone = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -214,7 +236,7 @@ import Testing
         try await F.with("buckets") { fixture in
             func code(_ url: String) async -> FailureCode? {
                 do {
-                    _ = try await fixture.queue.submissions.open(
+                    _ = try await fixture.queue.catalogs.submissions.open(
                         CatalogSubmission(name: "movies", storageURL: url))
                     return nil
                 } catch {

@@ -15,8 +15,9 @@ import Testing
         func perform(_ queue: JobQueue, _ handle: CatalogHandle) async throws {
             let catalog = CatalogReference(handle.id)
             switch self {
-            case .start: try await queue.submissions.start(handle.id, generation: handle.generation)
-            case .interrupt: try await queue.submissions.interrupt(handle.id)
+            case .start:
+                try await queue.catalogs.submissions.start(handle.id, generation: handle.generation)
+            case .interrupt: try await queue.catalogs.submissions.interrupt(handle.id)
             case .cancel:
                 _ = try await queue.catalogs.selections.apply(
                     SelectionAction(.cancel, catalog: catalog))
@@ -60,9 +61,9 @@ import Testing
 
     @Test(arguments: Work.allCases) func hasItsTime(_ work: Work) async throws {
         try await F.with("wholeCatalog") { fixture in
-            let handle = try await fixture.queue.submissions.open(
+            let handle = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site, priority: 5))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("a"), F.file("b")], to: handle.id, generation: handle.generation)
             if work != .start { try await Work.start.perform(fixture.queue, handle) }
             if work == .refresh { _ = try await fixture.drain() }

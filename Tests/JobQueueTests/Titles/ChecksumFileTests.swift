@@ -44,7 +44,7 @@ import Testing
 
     /// The jobs of a lease that a heartbeat reports as cancelled.
     private static func cancelled(_ fixture: F, _ grant: LeaseGrant) async throws -> [JobID] {
-        try await fixture.queue.leases.heartbeat(
+        try await fixture.queue.jobs.leases.heartbeat(
             Heartbeat(
                 worker: fixture.worker, leases: [grant.lease ?? ""], progress: [:], name: "w",
                 activeTransfers: 0)
@@ -210,7 +210,7 @@ import Testing
             let asked = ChecksumTurnRequest(
                 worker: fixture.worker, lease: writer.lease ?? "", jobs: lists)
             #expect(try await fixture.queue.sites.checksums.turns(asked).turns == [.write])
-            try await fixture.queue.submissions.interrupt(one)
+            try await fixture.queue.catalogs.submissions.interrupt(one)
             #expect(try await fixture.queue.sites.checksums.turns(asked).turns == [.stale])
 
             try await fixture.submit([F.file("b")], catalog: "two")
@@ -248,7 +248,7 @@ import Testing
                         catalog = known
                         names += catalogs[known]?.names ?? []
                         if let id = catalogs[known]?.id, Bool.random(using: &random) {
-                            try await fixture.queue.submissions.interrupt(id)
+                            try await fixture.queue.catalogs.submissions.interrupt(id)
                         }
                     }
                     let id = try await fixture.submit(names.map { F.file($0) }, catalog: catalog)

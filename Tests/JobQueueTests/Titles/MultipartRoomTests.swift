@@ -21,7 +21,7 @@ import Testing
             catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             multipart = .random()
-            _ = try await fixture.queue.splits.split(
+            _ = try await fixture.queue.jobs.splits.split(
                 SplitTests.request(
                     fixture, grant, total: 3 * MultipartRoomTests.part, multipart: multipart))
             others = try await fixture.lease()
@@ -131,7 +131,7 @@ import Testing
                 receivedBytes: 5, expectedBytes: 2 * Self.part + 1_000, transfers: 3)
             progress.partBytes = 2 * Self.part
             heartbeat.progress[begun.others.jobs[0].asset.description] = progress
-            _ = try await fixture.queue.leases.heartbeat(heartbeat)
+            _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.closed.watch()
             try await fixture.submit([F.file("x"), F.file("y")], catalog: "next")
             let other = try await fixture.lease(1, as: WorkerID.random())

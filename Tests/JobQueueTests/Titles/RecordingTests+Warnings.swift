@@ -28,7 +28,7 @@ extension RecordingTests {
                 var batch = Self.batch(fixture, grant, [number])
                 batch.warnings = warnings
                 for _ in 0..<2 {
-                    #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                    #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
                 }
                 try await Self.end(fixture, grant)
             }

@@ -17,10 +17,10 @@ import Testing
         submission.titles = TitleOptions()
         submission.titles?.records = true
         submission.titles?.recordsUntilSeconds = until
-        let handle = try await fixture.queue.submissions.open(submission)
-        try await fixture.queue.submissions.add(
+        let handle = try await fixture.queue.catalogs.submissions.open(submission)
+        try await fixture.queue.catalogs.submissions.add(
             [F.title("t")], to: handle.id, generation: handle.generation)
-        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+        try await fixture.queue.catalogs.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
@@ -79,7 +79,7 @@ import Testing
     ) async throws {
         let (grant, _) = try await reload(fixture)
         let batch = batch(fixture, grant, numbers, hasEnded: hasEnded)
-        #expect(try await fixture.queue.segments.add(batch) == .accepted)
+        #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
         try await end(fixture, grant)
     }
 
@@ -106,16 +106,16 @@ import Testing
             #expect(none == nil)
             for _ in 0..<2 {
                 let batch = Self.batch(fixture, lost, [5, 6])
-                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             }
             // Its worker dies before it reports: the next one continues behind these segments.
             try await fixture.expireLeases()
             let (grant, position) = try await Self.reload(fixture)
             #expect(position?.cursor.playlists.first?.next == 7 && position?.isOver == false)
             let stale = Self.batch(fixture, lost, [7])
-            #expect(try await fixture.queue.segments.add(stale) == .stale)
+            #expect(try await fixture.queue.jobs.segments.add(stale) == .stale)
             let batch = Self.batch(fixture, grant, [6, 7])
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             try await Self.end(fixture, grant)
             let asset = try await fixture.assets(of: catalog)[0]
             // The playlist is outstanding.
@@ -141,7 +141,7 @@ import Testing
                 batch.segments[index].objectOffset = Int64(offset)
                 batch.segments[index].bytes = 800
             }
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             try await Self.end(fixture, grant)
             let bodies: [Fetch.Body] = [
                 .range(offset: 0, length: 800), .range(offset: 800, length: 800),
@@ -261,7 +261,7 @@ import Testing
             // The answer to the first request was lost.
             for _ in 0..<2 {
                 let batch = Self.mpdBatch(fixture, first, [0, 4], periods: [period])
-                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             }
             try await Self.end(fixture, first)
             let (second, position) = try await Self.reload(fixture)
@@ -269,7 +269,7 @@ import Testing
             // 4 again, and a name that the title has already.
             var batch = Self.mpdBatch(fixture, second, [4, 8, 12], hasEnded: true)
             batch.segments[2].key = batch.segments[0].key
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             try await Self.end(fixture, second)
             #expect(
                 try await Self.fetch(fixture, failing: ["origin.test/t/0.ts"])
@@ -297,7 +297,7 @@ import Testing
                 #expect(try await fixture.assets(of: catalog)[0].recording?.end == nil)
                 let batch = Self.mpdBatch(
                     fixture, grant, times.map { Int64($0) }, periods: times[0] == 0 ? [] : nil)
-                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
                 try await fixture.pool.query("UPDATE recording SET lost = \(lost)")
                 try await Self.end(fixture, grant)
                 if lost == 40_000 { break }
@@ -317,7 +317,7 @@ import Testing
                 let (grant, _) = try await Self.reload(fixture)
                 var batch = Self.batch(fixture, grant, [])
                 batch.recording?.cursor.playlists[0].next = 2
-                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
                 try await Self.end(fixture, grant)
             }
             #expect(try await fixture.assets(of: catalog)[0].recording?.end == .unchanged)
@@ -335,7 +335,7 @@ import Testing
                 for _ in 0..<2 {
                     var batch = Self.batch(fixture, grant, [Int64(number)])
                     batch.recording?.name(joined: names)
-                    #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                    #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
                 }
                 try await Self.end(fixture, grant)
             }
@@ -348,7 +348,7 @@ import Testing
             let (grant, _) = try await Self.reload(fixture)
             var batch = Self.batch(fixture, grant, [9])
             batch.recording?.name(joined: (0..<200).map { "rendition \($0)" })
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             let names = try await fixture.assets(of: catalog)[0].recording?.unrecorded
             #expect(names?.count == RecordingUpdate.maxJoined)
         }

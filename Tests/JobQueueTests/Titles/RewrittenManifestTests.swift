@@ -12,10 +12,10 @@ import Testing
     {
         var submission = CatalogSubmission(name: "movies", storageURL: F.site)
         submission.titles = titles
-        let handle = try await fixture.queue.submissions.open(submission)
-        try await fixture.queue.submissions.add(
+        let handle = try await fixture.queue.catalogs.submissions.open(submission)
+        try await fixture.queue.catalogs.submissions.add(
             [F.title("t"), F.file("f")], to: handle.id, generation: handle.generation)
-        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+        try await fixture.queue.catalogs.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
@@ -37,10 +37,10 @@ import Testing
         var batch = SegmentBatch(
             worker: fixture.worker, job: job.id, lease: lease, segments: segments)
         batch.warnings = warnings
-        #expect(try await fixture.queue.segments.add(batch) == .accepted)
+        #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
         var report = JobReport(job: job.id, lease: lease, outcome: .done())
         report.segments = segments.count
-        let verdicts = try await fixture.queue.reports.record(
+        let verdicts = try await fixture.queue.jobs.reports.record(
             ReportRequest(worker: fixture.worker, results: [report]))
         return (grant, verdicts)
     }
@@ -58,11 +58,12 @@ import Testing
             let request = RewrittenManifestRequest(
                 worker: fixture.worker, job: job.id, lease: lease)
             #expect(
-                try await fixture.queue.segments.rewrittenManifest(request).content
+                try await fixture.queue.jobs.segments.rewrittenManifest(request).content
                     == "#EXTM3U\n\"ä\"\n")
             let stranger = RewrittenManifestRequest(
                 worker: WorkerID.random(), job: job.id, lease: lease)
-            #expect(try await fixture.queue.segments.rewrittenManifest(stranger).content == nil)
+            #expect(
+                try await fixture.queue.jobs.segments.rewrittenManifest(stranger).content == nil)
         }
     }
 

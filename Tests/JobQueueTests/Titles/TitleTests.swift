@@ -33,7 +33,7 @@ import Testing
             // Sent in two batches, the first one twice.
             for part in [all[..<3], all[..<3], all[3...]] {
                 let batch = Self.batch(fixture, resolve, Array(part))
-                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             }
             // Nothing is fetched before the list is whole.
             #expect(try await fixture.lease().lease == nil)
@@ -59,7 +59,7 @@ import Testing
             try await fixture.submit([F.title("t")])
             let resolve = try await fixture.lease()
             let batch = Self.batch(fixture, resolve, Self.segments(2))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var resolved = F.done(resolve.jobs[0], resolve)
             resolved.segments = 2
             #expect(try await fixture.report([resolved]) == [.accepted])
@@ -70,7 +70,7 @@ import Testing
             #expect(both.jobs.count == 2)
             #expect(try await fixture.count("(SELECT DISTINCT lane_id FROM job) AS lanes") == 2)
             // Before any fold.
-            let verdicts = try await fixture.queue.reports.record(
+            let verdicts = try await fixture.queue.jobs.reports.record(
                 ReportRequest(
                     worker: fixture.worker, results: both.jobs.map { F.done($0, both) }))
             #expect(verdicts == [.accepted, .accepted])
@@ -85,7 +85,7 @@ import Testing
             try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             let some = Self.batch(fixture, grant, Self.segments(2))
-            #expect(try await fixture.queue.segments.add(some) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(some) == .accepted)
             var done = F.done(grant.jobs[0], grant)
             done.segments = 3
             await #expect(throws: Failure.self) { try await fixture.report([done]) }
@@ -98,12 +98,12 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let first = try await fixture.lease()
             let long = Self.batch(fixture, first, Self.segments(9))
-            #expect(try await fixture.queue.segments.add(long) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(long) == .accepted)
             try await fixture.expireLeases()
             let second = try await fixture.lease()
-            #expect(try await fixture.queue.segments.add(long) == .stale)
+            #expect(try await fixture.queue.jobs.segments.add(long) == .stale)
             let short = Self.batch(fixture, second, Self.segments(4))
-            #expect(try await fixture.queue.segments.add(short) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(short) == .accepted)
             var done = F.done(second.jobs[0], second)
             done.segments = 4
             #expect(try await fixture.report([done]) == [.accepted])
@@ -117,7 +117,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("t"), F.file("f")])
             let grant = try await fixture.lease(1)
             let batch = Self.batch(fixture, grant, Self.segments(3))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var resolved = F.done(grant.jobs[0], grant)
             resolved.segments = 3
             _ = try await fixture.report([resolved])
@@ -149,7 +149,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let resolve = try await fixture.lease()
             let batch = Self.batch(fixture, resolve, Self.segments(2))
-            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            #expect(try await fixture.queue.jobs.segments.add(batch) == .accepted)
             var resolved = F.done(resolve.jobs[0], resolve)
             resolved.segments = 2
             _ = try await fixture.report([resolved])

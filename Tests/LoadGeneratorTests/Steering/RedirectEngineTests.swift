@@ -143,7 +143,7 @@ import Testing
         #expect(start.requests().allSatisfy { $0.target == "/go" })
     }
 
-    // MARK: Refusals
+    // MARK: Rejections
 
     private func requests(
         _ configuration: String, path: String, most: Int?, redirects: Int = 0, isProbed: Bool = true

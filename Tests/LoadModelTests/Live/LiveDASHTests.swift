@@ -32,8 +32,8 @@ import Testing
         let segments = run.fetches(of: "/v0-")
         #expect(segments.first?.url == "http://live.example/v0-47.m4s")
         #expect(segments.map(\.url) == (47..<80).map { "http://live.example/v0-\($0).m4s" })
-        for (place, segment) in segments.enumerated().dropFirst(3) {
-            let available = 10.0 + Double(48 + place) * 2
+        for (index, segment) in segments.enumerated().dropFirst(3) {
+            let available = 10.0 + Double(48 + index) * 2
             #expect(segment.atSeconds >= available - 1e-6)
             #expect(segment.atSeconds < available + 0.05, "\(segment)")
         }
@@ -224,6 +224,33 @@ import Testing
             try #require(plan.targets[0].live), LiveObjects(plan) { _ in 0 }, startEpochSeconds: 0)
         #expect(title.setClock(3_710, by: .direct(0), nil, atSeconds: 111) == (offset != nil))
         #expect(title.epoch(111) == (offset == nil ? 111 : 3_710))
+    }
+
+    /// Viewers do not use patches: the whole MPD is requested again, at its Location.
+    @Test func aManifestThatOffersPatchesIsRequestedAsAWhole() throws {
+        let run = try LiveRun(livePlan(.dash), from: 111, to: 151) { url, now in
+            guard url.contains(".mpd") else { return LiveRun.Answer() }
+            let first = Int(now - 10) / 2 - 30
+            let manifest = Self.manifest(
+                """
+                <SegmentTemplate media="$RepresentationID$-$Time$.m4s" initialization="init.mp4" \
+                timescale="10"><SegmentTimeline><S t="\(first * 20)" d="20" r="29"/>\
+                </SegmentTimeline></SegmentTemplate>
+                """, update: "PT2S")
+            return LiveRun.Answer(
+                body: manifest.replacing(
+                    "type=\"dynamic\"",
+                    with: "type=\"dynamic\" id=\"m\" publishTime=\"1970-01-01T00:01:50Z\""
+                ).replacing(
+                    "<Period",
+                    with: "<Location>s.mpd</Location><PatchLocation ttl=\"4\">patch.mpp"
+                        + "</PatchLocation><Period"))
+        }
+        #expect(run.counts.stalls == 0 && run.counts.liveSkips == 0)
+        #expect(run.counts.stalePlaylists == 0)
+        #expect(run.fetches(of: "patch").isEmpty)
+        #expect(run.fetches(of: "s.mpd").count >= 18)
+        #expect(run.fetches(of: "/v0-").count >= 20)
     }
 
     /// Each answer may name another one, as sessions do; without one its own URL counts again.

@@ -65,16 +65,16 @@ struct LiveRun {
                 viewer.account(toSeconds: counted, into: &interval)
             }
             due[lane] = .infinity
-            let place = try #require(ViewerLane(rawValue: lane))
+            let index = try #require(ViewerLane(rawValue: lane))
             next =
-                [place]
+                [index]
                 + ViewerLane.allCases.filter {
-                    $0 != place && $0.rawValue < viewer.lanes
+                    $0 != index && $0.rawValue < viewer.lanes
                 }
             guard let (given, sent) = answers[lane] else { continue }
             answers[lane] = nil
             guard let took = given.seconds else {
-                switch viewer.failed(place, atSeconds: now) {
+                switch viewer.failed(index, atSeconds: now) {
                 case .wait(let until):
                     due[lane] = until
                     next.removeFirst()
@@ -89,7 +89,7 @@ struct LiveRun {
             }
             #expect(took == now - sent || abs(took - (now - sent)) < 1e-9)
             try viewer.received(
-                place, bytes: given.bytes, body: Array(given.body.utf8), tookSeconds: took,
+                index, bytes: given.bytes, body: Array(given.body.utf8), tookSeconds: took,
                 atSeconds: now, into: &interval)
         }
         Issue.record("it does not end")

@@ -116,8 +116,8 @@ import Testing
         // it was listed.
         let segments = run.fetches(of: ".ts")
         #expect(segments.map(\.url) == (22..<39).map { "http://live.example/v0-\($0).ts" })
-        for (place, segment) in segments.enumerated() {
-            #expect(segment.atSeconds >= Double((23 + place) * 4))
+        for (index, segment) in segments.enumerated() {
+            #expect(segment.atSeconds >= Double((23 + index) * 4))
         }
         // One target duration after each request that brought something new, a half after others.
         let reloads = run.fetches(of: "v0.m3u8").map(\.atSeconds)

@@ -34,8 +34,8 @@ import Testing
     @Test func aDevicePlaysNothingBeyondItsCaps() {
         var title = mediaTitle(segments: 30, rates: [500_000, 1_000_000, 4_000_000])
         var video = title.video
-        for (place, height) in [360, 720, 1_080].enumerated() {
-            video[place].height = Int64(height)
+        for (index, height) in [360, 720, 1_080].enumerated() {
+            video[index].height = Int64(height)
         }
         title = MediaTitle(manifest: 0, video: video)
         func rungs(_ traits: ViewerTraits) -> Set<Int> {

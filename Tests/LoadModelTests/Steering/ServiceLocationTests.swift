@@ -45,8 +45,8 @@ import Titles
         }
 
         /// Where the first segment of a track goes.
-        mutating func segment(_ track: MediaTitle.Track?, _ place: Int = 0) throws -> [String?] {
-            let index = try #require(track).segments[place].object
+        mutating func segment(_ track: MediaTitle.Track?, _ position: Int = 0) throws -> [String?] {
+            let index = try #require(track).segments[position].object
             let found = client.destination(
                 of: plan.objects[Int(index)], at: index, ManifestMoves())
             return [found.url, found.pathway]

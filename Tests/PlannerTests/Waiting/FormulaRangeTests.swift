@@ -25,7 +25,7 @@ import Testing
         let question = QueueQuestion(
             load: utilisation, arrivalCV2: cv2, serviceShape: .phases)
         let queue = QueueSimulation(maxJobs: 1_000_000).run(question, servers: 1)
-        #expect(abs(queue.meanWaitSeconds - exact.mean) < max(2 * queue.marginSeconds, 0.02))
+        #expect(abs(queue.meanWaitSeconds - exact.mean) < max(2 * (queue.marginSeconds ?? 0), 0.02))
         #expect(abs(queue.probabilityOfWait - exact.waiting) < 0.01)
         // The share that waits follows the arrivals: Erlang's C would be the utilisation.
         let model = question.model(servers: 1)
@@ -73,7 +73,10 @@ import Testing
     @Test func theRangeNamesWhatIsOutside() {
         #expect(FormulaRange(arrivalCV2: 1, serviceCV2: 1).holds)
         #expect(FormulaRange(arrivalCV2: 1, serviceCV2: 0).reason == nil)
-        #expect(FormulaRange(arrivalCV2: 4, serviceCV2: 20).reason == "an arrival CV² of 4")
+        #expect(FormulaRange(arrivalCV2: 4, serviceCV2: 1).reason == "an arrival CV² of 4")
+        #expect(
+            FormulaRange(arrivalCV2: 4, serviceCV2: 20).reason
+                == "an arrival CV² of 4 with a service CV² of 20")
         #expect(FormulaRange(arrivalCV2: 1, serviceCV2: 1.6).reason == "a service CV² of 1.6")
         #expect(FormulaRange(arrivalCV2: 0.5, serviceCV2: 1).reason == "an arrival CV² of 0.5")
     }
@@ -103,6 +106,10 @@ import Testing
         let first = simulation.run(question, servers: 4)
         #expect(first.meanWaitSeconds == simulation.run(question, servers: 4).meanWaitSeconds)
         #expect(question.waits(servers: 3, simulation).meanWaitSeconds == .infinity)
+        // None waits for one of so many servers: that says nothing of the margin.
+        let ample = simulation.run(question, servers: 1_000)
+        #expect(ample.meanWaitSeconds == 0 && ample.marginSeconds == nil)
+        #expect(ample.countedJobs == 45_000 && first.marginSeconds ?? 0 > 0)
         let idle = QueueQuestion(load: 0, arrivalCV2: 3)
         #expect(idle.waits(servers: 1, simulation).meanWaitSeconds == 0)
     }

@@ -51,7 +51,7 @@ import Testing
         (501, "NotImplemented", "storage.refused"),
         (200, "AccessDenied", "storage.accessDenied"),
     ])
-    func refusalsHaveTheirCodes(status: Int, code: String, expected: String) async throws {
+    func rejectionsHaveTheirCodes(status: Int, code: String, expected: String) async throws {
         let found = try await Self.code([Self.error(status, code)])
         #expect(found.code?.rawValue == expected)
         // Credentials are read once more, and a server may know no conditions.

@@ -38,11 +38,11 @@ package final class FaultOrigin: Sendable {
         let answered = Mutex(0)
         route(path) { _ in
             guard let last = responses.indices.last else { return Response(404) }
-            let place = answered.withLock { answered in
+            let index = answered.withLock { answered in
                 defer { answered += 1 }
                 return min(answered, last)
             }
-            return responses[place]
+            return responses[index]
         }
     }
 

@@ -149,20 +149,20 @@ package final class OriginScript: Sendable {
     }
 
     private func answer(_ request: Request, _ state: inout State) -> (Response, String) {
-        var place = 0
+        var index = 0
         if state.current.count > 1 {
             guard let last = request.path.split(separator: "/").last, request.path != path else {
                 let choice = state.chance(1, in: 2) ? 1 : 0
                 return (.redirect(to: "\(path)/\(choice)"), "redirected to \(choice)")
             }
-            place = last == "1" ? 1 : 0
+            index = last == "1" ? 1 : 0
         }
-        if state.chance(shape.changes, in: Self.all) { change(place, &state) }
+        if state.chance(shape.changes, in: Self.all) { change(index, &state) }
         if state.chance(shape.statuses, in: Self.all) {
             let status = [503, 500, 429, 416, 404].randomElement(using: &state.random) ?? 503
             return (Response(status), "status \(status)")
         }
-        var (response, event) = describe(request, place, &state)
+        var (response, event) = describe(request, index, &state)
         if state.lies, state.chance(1, in: 4) {
             let count = response.body.count
             if count > 0 {
@@ -182,21 +182,21 @@ package final class OriginScript: Sendable {
 
     private static let all = 56
 
-    private func change(_ place: Int, _ state: inout State) {
+    private func change(_ index: Int, _ state: inout State) {
         let isSameLength = state.chance(1, in: 2)
         let other = Int.random(in: shape.bytes, using: &state.random)
-        let body = state.makeBody(of: isSameLength ? state.current[place].body.count : other)
-        state.current[place] = Version(body: body, number: state.versions)
+        let body = state.makeBody(of: isSameLength ? state.current[index].body.count : other)
+        state.current[index] = Version(body: body, number: state.versions)
         state.everything.append(body)
         state.versions += 1
-        state.events.append("place \(place) has version \(state.versions - 1) now")
+        state.events.append("place \(index) has version \(state.versions - 1) now")
     }
 
     /// Returns the response before faults: 200 or a 206, with the version's validators.
     private func describe(
-        _ request: Request, _ place: Int, _ state: inout State
+        _ request: Request, _ index: Int, _ state: inout State
     ) -> (Response, String) {
-        let version = state.current[place]
+        let version = state.current[index]
         var headers = validators(of: version.number, state.validation)
         if state.statesDigests, let digest = digest(.sha1, version.body) {
             headers.append(("Repr-Digest", "sha=:\(base64(digest.bytes)):"))

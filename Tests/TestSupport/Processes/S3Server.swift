@@ -38,6 +38,12 @@ package final class S3Server: Sendable {
         "AWS_EC2_METADATA_DISABLED": "true",
     ]
 
+    /// Variables for a client that is another user of radosgw.
+    package static let otherEnvironment = [
+        "AWS_ACCESS_KEY_ID": "drayother", "AWS_SECRET_ACCESS_KEY": "drayothersecret",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    ]
+
     private static let moto = start(.moto)
     private static let radosgw = start(.radosgw)
 

@@ -13,19 +13,19 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
     /// A rule, its line, and the number of violations.
     let warnings: [String]
     /// The failure of a strict parse.
-    let refusal: String
+    let rejection: String
 
     var testDescription: String { name }
 
     init(
         _ name: String, _ lines: String, _ expected: [String], warns warnings: String...,
-        strict refusal: String
+        strict rejection: String
     ) {
         self.name = name
         text = lines
         self.expected = expected
         self.warnings = warnings
-        self.refusal = refusal
+        self.rejection = rejection
     }
 
     func playlist(_ policy: ManifestPolicy) throws(Failure) -> HLSPlaylist {
@@ -183,7 +183,7 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
         let failure = #expect(throws: Failure.self) { try broken.playlist(.strict) }
         #expect(
             failure?.code == (broken.name.contains("end") ? "manifest.live" : "manifest.malformed"))
-        #expect(failure?.message.contains(broken.refusal) == true, "\(failure as Any)")
+        #expect(failure?.message.contains(broken.rejection) == true, "\(failure as Any)")
     }
 
     /// Ambiguous bytes are rejected under every policy.
@@ -204,12 +204,12 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
             ("#EXTM3U\n#EXT-X-MAP:BYTERANGE=\"1@0\"\n#EXT-X-ENDLIST", "a tag has no URI"),
             ("#EXTM3U\n#EXT-X-KEY:URI=\"k\"\n#EXTINF:6,\na.ts\n#EXT-X-ENDLIST", "no METHOD"),
         ])
-    func whatIsOpenIsRefused(text: String, refusal: String) throws {
+    func whatIsOpenIsRefused(text: String, rejection: String) throws {
         let failure = #expect(throws: Failure.self) {
             try HLSPlaylist.parse([UInt8](text.utf8), url: WebURL("http://h/p.m3u8"))
         }
         #expect(failure?.code == "manifest.malformed")
-        #expect(failure?.message.contains(refusal) == true, "\(failure as Any)")
+        #expect(failure?.message.contains(rejection) == true, "\(failure as Any)")
     }
 
     /// A playlist may break a rule half a million times, and a title may have a thousand playlists.

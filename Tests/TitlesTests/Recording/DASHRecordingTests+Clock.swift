@@ -152,6 +152,28 @@ extension DASHRecordingTests {
         #expect(without.update.cursor.mpd?.clockFailures == nil)
     }
 
+    /// A clock that failed before is not waited for, unless no segments would follow without it.
+    @Test func aPausedClockIsTheLast() throws {
+        let one = Self.clocked("", Self.timing("http-iso", "/one"))
+        let both = Self.clocked(
+            "", Self.timing("http-iso", "/one") + Self.timing("http-iso", "/two"))
+        let times = [
+            "http://h/one": "1970-01-01T00:00:52Z", "http://h/two": "1970-01-01T00:00:41Z",
+        ]
+        let paused: Set = ["http://h/one"]
+        func numbers(_ text: String, after cursor: RecordingCursor? = nil) throws -> [Int64] {
+            try Self.read(text, at: 31, after: cursor, clocks: times, paused: paused)
+                .update.entries.map(\.sequence)
+        }
+        #expect(try numbers(both) == [1, 2, 3])
+        #expect(try numbers(one) == [1, 2])
+        // It was read before: without it there would be no segments.
+        var read = try Self.read(one, at: 31, clock: "1970-01-01T00:00:31Z").update.cursor
+        #expect(try numbers(one, after: read) == [3, 4])
+        read.mpd?.clockFailures = 10
+        #expect(try numbers(one, after: read) == [])
+    }
+
     /// The preferred one is asked alone; one that does not answer is waited for together with the
     /// others. A clock in the MPD that is believed ends the search.
     @Test func theOtherClocksAreAskedAtOnce() throws {

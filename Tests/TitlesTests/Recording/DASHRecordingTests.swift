@@ -14,13 +14,14 @@ import WebURL
     static func read(
         _ text: String, at seconds: Double = 1_000, answeredAt answered: Double? = nil,
         after cursor: RecordingCursor? = nil, from finalURL: String? = nil, clock: String? = nil,
-        clocks: [String: String] = [:], tracks: TrackSelection? = nil
+        clocks: [String: String] = [:], paused: Set<String> = [], tracks: TrackSelection? = nil
     ) throws -> RecordingPass {
         var options = TitleOptions()
         options.records = true
         if let tracks { options.tracks = tracks }
         var resolver = try TitleResolver(
-            url: url, kind: .dash, options: options, following: cursor, snapshotSeconds: seconds)
+            url: url, kind: .dash, options: options, following: cursor, snapshotSeconds: seconds,
+            pausedClocks: paused)
         while !resolver.isComplete {
             for request in resolver.next() {
                 if request.isOptional {
@@ -364,6 +365,30 @@ import WebURL
         #expect(Self.names(next) == ["two-0"])
         // Segments of two seconds between 2 and 6.
         #expect(next.update.entries.map(\.missed) == [2])
+    }
+
+    /// Patches are an offer: the whole MPD is read again, also when the time for a patch is over, and
+    /// the stored one offers none.
+    @Test(arguments: ["", "<Location>http://h/s/m.mpd</Location>"])
+    func anMPDThatOffersPatchesIsReadAsAWhole(location: String) throws {
+        func text(_ count: Int) -> String {
+            Self.mpd(
+                location + "<PatchLocation ttl=\"4\">p/patch.mpp?from=1</PatchLocation>"
+                    + Self.period(
+                        "timescale=\"1\" media=\"$Time$.m4s\"",
+                        Self.timeline("<S t=\"0\" d=\"2\" r=\"\(count - 1)\"/>")),
+                "id=\"m\" publishTime=\"1970-01-01T00:00:06Z\" minimumUpdatePeriod=\"PT2S\"")
+        }
+        let first = try Self.read(text(3), at: 7)
+        #expect(first.update.entries.map(\.sequence) == [0, 2, 4])
+        let root = (first.update.root ?? []).map(\.text).joined()
+        #expect(root.contains("<MPD") && !root.contains("PatchLocation"), "\(root)")
+        let cursor = first.update.cursor
+        #expect(cursor.mpd?.location == (location.isEmpty ? nil : "http://h/s/m.mpd"))
+        // Ten minutes after the publishTime.
+        let next = try Self.read(text(5), at: 606, after: cursor)
+        #expect(next.update.entries.map(\.sequence) == [6, 8])
+        #expect(next.update.entries.map(\.missed) == [0, 0])
     }
 
     @Test func aTitleThatHasEndedIsNoRecording() throws {

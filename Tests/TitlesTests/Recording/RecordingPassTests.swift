@@ -1,3 +1,4 @@
+import Foundation
 import Model
 import Testing
 import WebURL
@@ -321,9 +322,69 @@ import WebURL
     @Test(arguments: [
         ("v/seg1.ts", "v/seg1~7.ts"), ("seg", "seg~7"), (".hidden", ".hidden~7"),
         ("v.d/seg", "v.d/seg~7"), ("seg.ts?a=1.5", "seg~7.ts?a=1.5"),
-        ("seg.ts%3Fa=/b.c", "seg~7.ts%3Fa=/b.c"), ("a?b/c.ts", "a~7?b/c.ts"),
+        ("a?b/c.ts", "a~7?b/c.ts"),
     ])
     func namesGetAMark(name: String, marked: String) {
-        #expect(RecordedName.marked(name, "7") == marked)
+        for form in [RecordedName.Form.uri, .key, .template] {
+            #expect(RecordedName.marked(name, as: form, "7") == marked)
+        }
+    }
+
+    /// The name of a key is that of its URI decoded.
+    @Test(arguments: [
+        ("seg.ts%3Fa=/b.c", "seg.ts?a=/b.c", "seg~7.ts?a=/b.c"),
+        ("v/a.ts%3fb.c", "v/a.ts?b.c", "v/a~7.ts?b.c"),
+        // The text `%3F` in a key is no query.
+        ("v/a%253Fb.ts", "v/a%3Fb.ts", "v/a%3Fb~7.ts"),
+        // A combining mark after a full stop or a slash.
+        ("v/a.%CC%81ts", "v/a.\u{301}ts", "v/a~7.\u{301}ts"),
+        ("v.d/%CC%81a", "v.d/\u{301}a", "v.d/\u{301}a~7"),
+    ])
+    func keysAndURIsGetTheSameName(uri: String, key: String, marked: String) {
+        #expect(RecordedName.marked(key, as: .key, "7") == marked)
+        for form in [RecordedName.Form.uri, .template] {
+            #expect(RecordedName.marked(uri, as: form, "7").removingPercentEncoding == marked)
+        }
+    }
+
+    /// `%+1` encodes nothing.
+    @Test func onlyHexadecimalDigitsAreDecoded() {
+        let name = String(repeating: "%+1", count: 84) + ".ts"
+        let key = RecordedName.marked(name, as: .key, "7")
+        #expect(key.utf8.count <= 255 && key.hasSuffix("~7.ts"))
+        #expect(RecordedName.marked(name, as: .uri, "7") == key)
+    }
+
+    /// With its mark a file name has at most 255 bytes, as file systems allow, and the key is that of
+    /// its URI.
+    @Test(arguments: [
+        (String(repeating: "s", count: 252), ".ts"), (String(repeating: "é", count: 126), ".ts"),
+        (String(repeating: "s", count: 254), ""), (String(repeating: "a b%", count: 63), ".ts"),
+        (String(repeating: "s", count: 247), ".ts?a=1"),
+    ])
+    func longNamesAreCutForTheirMark(stem: String, end: String) throws {
+        let uri =
+            "t/" + (try #require(stem.addingPercentEncoding(withAllowedCharacters: .alphanumerics)))
+            + end.replacing("?", with: "%3F")
+        var keys: Set<String> = []
+        for other in ["1", "2"] {
+            // They differ before the mark alone.
+            let key = RecordedName.marked("t/\(stem.dropLast())\(other)\(end)", as: .key, "b0-99")
+            #expect(key.dropFirst(2).utf8.count <= 255 && key.contains("~b0-99"))
+            #expect(key.hasSuffix(end))
+            keys.insert(key)
+        }
+        #expect(keys.count == 2)
+        let key = RecordedName.marked("t/\(stem)\(end)", as: .key, "b0-99")
+        let marked = RecordedName.marked(uri, as: .uri, "b0-99")
+        #expect(marked.removingPercentEncoding == key)
+        // A second mark too.
+        let again = RecordedName.marked(key, as: .key, "123456789p2")
+        #expect(again.dropFirst(2).utf8.count <= 255)
+    }
+
+    @Test func namesThatFitWithTheirMarkStay() {
+        let stem = String(repeating: "s", count: 250)
+        #expect(RecordedName.marked("t/\(stem).ts", as: .key, "7") == "t/\(stem)~7.ts")
     }
 }

@@ -108,7 +108,7 @@ struct ResumeHistory {
             var bytes = try directory.read(name)
             guard bytes.count > 10 else { continue }
             let start = Int.random(in: 0..<bytes.count, using: &random)
-            for place in start..<min(start + 300, bytes.count) { bytes[place] = 0 }
+            for index in start..<min(start + 300, bytes.count) { bytes[index] = 0 }
             try directory.write(bytes, to: name)
             script.log("the disk lost bytes at \(start)")
         }

@@ -44,7 +44,7 @@ struct ProxyTests {
     }
 
     @Test("SOCKS 5 with a user, and what a proxy refuses")
-    func socksRefusals() async throws {
+    func socksRejections() async throws {
         let proxy = try ForwardProxy(.forward(to: origin.port), credentials: "ann:s3cret")
         let url = "http://media.invalid/a"
         let right = try fetcher("socks5h://ann:s3cret@127.0.0.1:\(proxy.port)")
@@ -132,7 +132,7 @@ struct ProxyTests {
     }
 
     @Test("a tunnel that is refused is an origin that cannot be reached")
-    func connectRefusals() async throws {
+    func connectRejections() async throws {
         let url = "https://media.invalid/a"
         let wanting = try ForwardProxy(.forward(to: origin.port), credentials: "ann:s3cret")
         try await expectFailure(
@@ -154,7 +154,7 @@ struct ProxyTests {
     }
 
     @Test("an HTTP proxy's answer to a plain URL is recognized by its status")
-    func plainRefusal() async throws {
+    func plainRejection() async throws {
         let proxy = try FaultOrigin()
         proxy.route("http://media.invalid/a", .init(407))
         try await expectFailure(

@@ -5,7 +5,7 @@ import Testing
 /// An origin as a curve: what comes of so many transfers at a time, and how many are too many.
 private struct Curve {
     var bytesPerSecond: (Int) -> Double
-    var maxBeforeTrouble = Int.max
+    var maxBeforeOverload = Int.max
     var noise: (Int) -> Double = { _ in 1 }
 }
 
@@ -24,8 +24,8 @@ struct AdaptiveConcurrencyTests {
             held.append(concurrency)
             for number in 0..<concurrency {
                 let event: AdaptiveConcurrency.Event =
-                    number < curve.maxBeforeTrouble
-                    ? .ended(nil) : .trouble(.unavailable, startedAt: now - 0.05)
+                    number < curve.maxBeforeOverload
+                    ? .ended(nil) : .overload(.unavailable, startedAt: now - 0.05)
                 if let decision = adaptive.handle(event, now: now) { decisions.append(decision) }
             }
             let rate = curve.bytesPerSecond(concurrency) * curve.noise(step)
@@ -123,7 +123,7 @@ struct AdaptiveConcurrencyTests {
     @Test func itBacksOffByHalfAndComesBackByOne() {
         var adaptive = AdaptiveConcurrency(ceiling: 64)
         var curve = link(1_000)
-        curve.maxBeforeTrouble = 12
+        curve.maxBeforeOverload = 12
         let (decisions, held) = run(&adaptive, curve, seconds: 25)
         let lowered = decisions.filter { $0.kind == .lowered }
         #expect(lowered.first?.concurrency == 8)
@@ -142,7 +142,7 @@ struct AdaptiveConcurrencyTests {
 
     @Test func oneFloorAndNoFurther() {
         var adaptive = AdaptiveConcurrency(ceiling: 32)
-        let curve = Curve(bytesPerSecond: { _ in 0 }, maxBeforeTrouble: 0)
+        let curve = Curve(bytesPerSecond: { _ in 0 }, maxBeforeOverload: 0)
         let (_, held) = run(&adaptive, curve, seconds: 60)
         #expect(adaptive.concurrency == 1 && held.suffix(300).allSatisfy { $0 == 1 })
         #expect(adaptive.last.reason.contains("503"))
@@ -151,30 +151,30 @@ struct AdaptiveConcurrencyTests {
     @Test func whatWasBegunBeforeAStepBackIsNoReasonForAnother() {
         var adaptive = AdaptiveConcurrency(ceiling: 32, first: 16)
         for _ in 0..<16 {
-            _ = adaptive.handle(.trouble(.timeout, startedAt: 1), now: 2)
+            _ = adaptive.handle(.overload(.timeout, startedAt: 1), now: 2)
         }
         #expect(adaptive.concurrency == 8)
-        _ = adaptive.handle(.trouble(.timeout, startedAt: 2.5), now: 3)
+        _ = adaptive.handle(.overload(.timeout, startedAt: 2.5), now: 3)
         #expect(adaptive.concurrency == 4)
     }
 
     @Test func oneFailureInAThousandIsNoLoad() {
         var adaptive = AdaptiveConcurrency(ceiling: 32, first: 16)
         for _ in 0..<1_000 { _ = adaptive.handle(.ended(nil), now: 1) }
-        let decision = adaptive.handle(.trouble(.reset, startedAt: 0.9), now: 1)
+        let decision = adaptive.handle(.overload(.reset, startedAt: 0.9), now: 1)
         #expect(decision == nil)
         #expect(adaptive.concurrency == 16)
     }
 
-    @Test func aFewRefusalsInAHundredAreAStepBack() {
+    @Test func aFewRejectionsInAHundredAreAStepBack() {
         var adaptive = AdaptiveConcurrency(ceiling: 64, first: 32)
         for _ in 0..<97 { _ = adaptive.handle(.ended(nil), now: 1) }
         // So few that broke off may be bad luck.
         for _ in 0..<2 {
-            let decision = adaptive.handle(.trouble(.timeout, startedAt: 0.9), now: 1)
+            let decision = adaptive.handle(.overload(.timeout, startedAt: 0.9), now: 1)
             #expect(decision == nil)
         }
-        let decision = adaptive.handle(.trouble(.unavailable, startedAt: 0.9), now: 1)
+        let decision = adaptive.handle(.overload(.unavailable, startedAt: 0.9), now: 1)
         #expect(decision?.kind == .lowered && adaptive.concurrency == 28)
         let few = "503: 3 of the last 100 transfers with 32 at a time; fewer for 30 s"
         #expect(decision?.reason == few)

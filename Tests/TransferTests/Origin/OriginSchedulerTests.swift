@@ -234,7 +234,7 @@ struct OriginSchedulerTests {
         #expect(take(1, on: 0) == [1])
         let lane = scheduler.lane(ofURL: a, now: 1)
         var release = OriginScheduler.Release(
-            lane: lane, transfer: 1, ending: .trouble(.tooManyRequests, startedAt: 1))
+            lane: lane, transfer: 1, ending: .overload(.tooManyRequests, startedAt: 1))
         release.coolingSeconds = 3
         let batch = scheduler.take(8, on: 0, releasing: release, now: 2)
         #expect(batch.starts.isEmpty)

@@ -37,7 +37,7 @@ struct RatesTests {
         for id in 0..<300 as Range<UInt64> {
             while !pacer.reserve(id, now: now) {
                 // The next event, or the pacer's next time.
-                let next = pacer.nextPlace(now: now) ?? .infinity
+                let next = pacer.nextSlot(now: now) ?? .infinity
                 events.sort { $0.at < $1.at }
                 guard let event = events.first, event.at < next else {
                     #expect(next > now && next.isFinite)
@@ -70,7 +70,7 @@ struct RatesTests {
         var pacer = RequestPacer(requestsPerSecond: 1)
         let reserved = [pacer.reserve(1, now: 0), pacer.reserve(2, now: 0)]
         #expect(reserved == [true, false])
-        let next = pacer.nextPlace(now: 0)
+        let next = pacer.nextSlot(now: 0)
         #expect(next == nil)
         pacer.end(1, now: 0.5)
         let isIn = pacer.reserve(2, now: 0.5)
@@ -97,7 +97,7 @@ struct RatesTests {
         #expect(isIn == [false, true])
         pacer.change(requestsPerSecond: 0)
         let isLate = pacer.reserve(10, now: 100)
-        let next = pacer.nextPlace(now: 100)
+        let next = pacer.nextSlot(now: 100)
         #expect(!isLate && next == nil)
     }
 

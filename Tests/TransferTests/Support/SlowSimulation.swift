@@ -154,7 +154,7 @@ final class SlowSimulation {
                 id, on: loop, .ended(seconds: seconds),
                 isSlow ? .slow(seconds: min(seconds, 1.5)) : .prompt(seconds: min(seconds, 1.5)))
         case .silent:
-            end(id, on: loop, .trouble(.timeout, startedAt: running.startedAt), .unknown)
+            end(id, on: loop, .overload(.timeout, startedAt: running.startedAt), .unknown)
         }
     }
 

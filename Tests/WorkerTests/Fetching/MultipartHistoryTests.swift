@@ -100,8 +100,8 @@ struct MultipartHistoryTests {
                 if cluster.origin.requests.count >= requests { return true }
                 return try await cluster.client.status(of: catalog).state.isTerminal
             }
-            let place = Int.random(in: running.indices, using: &random)
-            try await running.remove(at: place).drain()
+            let index = Int.random(in: running.indices, using: &random)
+            try await running.remove(at: index).drain()
             running.append(try cluster.startWorker(partBytes: Self.partBytes))
         }
     }

@@ -282,10 +282,10 @@ import Testing
             let value = (0..<3).reduce(0) {
                 $0 << 8 | ($1 < group.count ? Int(group[start + $1]) : 0)
             }
-            for place in 0..<4 {
+            for index in 0..<4 {
                 text.append(
-                    place <= group.count
-                        ? alphabet[value >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
+                    index <= group.count
+                        ? alphabet[value >> (18 - 6 * index) & 63] : UInt8(ascii: "="))
             }
         }
         return String(decoding: text, as: UTF8.self)

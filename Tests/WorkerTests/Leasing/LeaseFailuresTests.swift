@@ -6,16 +6,16 @@ import Testing
 @testable import Worker
 
 @Suite struct LeaseFailuresTests {
-    @Test func aRepeatedRefusalIsReported() {
+    @Test func aRepeatedRejectionIsReported() {
         let failures = LeaseFailures(log: Logger("worker"))
-        let refusal = Failure("input.field", "queues: …")
-        #expect(failures.failed(refusal) == .milliseconds(200))
+        let rejection = Failure("input.field", "queues: …")
+        #expect(failures.failed(rejection) == .milliseconds(200))
         #expect(failures.toReport == nil)
-        #expect(failures.failed(refusal) == .milliseconds(400))
-        #expect(failures.toReport == refusal)
+        #expect(failures.failed(rejection) == .milliseconds(400))
+        #expect(failures.toReport == rejection)
         failures.succeeded()
         #expect(failures.toReport == nil)
-        #expect(failures.failed(refusal) == .milliseconds(200))
+        #expect(failures.failed(rejection) == .milliseconds(200))
     }
 
     @Test func anUnreachableClusterIsNotReported() {

@@ -34,8 +34,8 @@ import Testing
     @Test func jobsThatEndTogetherAreNoHighRate() {
         let pace = LeasePace(now: start)
         for round in 1...5 {
-            for place in 0..<4 {
-                let now = start + .milliseconds(3_000 * round + 40 * place)
+            for index in 0..<4 {
+                let now = start + .milliseconds(3_000 * round + 40 * index)
                 pace.ended(1, now: now)
                 #expect(pace.level(connections: 4, most: 1_000, now: now) == level(4, refill: 3))
             }
@@ -61,9 +61,9 @@ import Testing
         let pace = LeasePace(now: start)
         let full = level(connections, refill: connections - 1)
         for round in 1...6 {
-            for place in 0..<connections {
+            for index in 0..<connections {
                 let now =
-                    start + .milliseconds(roundMilliseconds * round + apartMilliseconds * place)
+                    start + .milliseconds(roundMilliseconds * round + apartMilliseconds * index)
                 pace.ended(1, now: now)
                 #expect(pace.level(connections: connections, most: 1_000, now: now) == full)
             }
@@ -75,8 +75,8 @@ import Testing
         let pace = LeasePace(now: start)
         _ = pace.level(connections: 8, most: 1_000, now: start)
         for round in 1...6 {
-            for place in 0..<8 {
-                pace.ended(1, now: start + .milliseconds(500 * round + place))
+            for index in 0..<8 {
+                pace.ended(1, now: start + .milliseconds(500 * round + index))
             }
         }
         let end = start + .milliseconds(3_007)
@@ -87,10 +87,10 @@ import Testing
     @Test func jobsThatEndOneByOneKeepAReserve() {
         let pace = LeasePace(now: start)
         _ = pace.level(connections: 8, most: 1_000, now: start)
-        for place in 1...48 {
-            let now = start + .milliseconds(250 * place)
+        for index in 1...48 {
+            let now = start + .milliseconds(250 * index)
             pace.ended(1, now: now)
-            if place > 8 { #expect(pace.reserve(now: now) == 1) }
+            if index > 8 { #expect(pace.reserve(now: now) == 1) }
         }
     }
 
@@ -122,8 +122,8 @@ import Testing
         pace.ended(60, now: start + .milliseconds(10))
         let stalled = start + .milliseconds(360)
         pace.bound(to: 363, for: .seconds(2), now: stalled)
-        for place in 1...64 {
-            let now = stalled + .milliseconds(place)
+        for index in 1...64 {
+            let now = stalled + .milliseconds(index)
             pace.ended(1, now: now)
             #expect(pace.bound(now: now) == 363)
         }
@@ -138,8 +138,8 @@ import Testing
         _ = pace.level(connections: 8, most: 1_000, now: start)
         pace.bound(to: 8, for: .seconds(5), now: start + .milliseconds(300))
         for round in 1...2 {
-            for place in 0..<8 {
-                let now = start + .milliseconds(2_050 * round + 20 * place)
+            for index in 0..<8 {
+                let now = start + .milliseconds(2_050 * round + 20 * index)
                 pace.ended(1, now: now)
                 #expect(pace.bound(now: now) == 8)
             }

@@ -132,8 +132,8 @@ struct ClusterLimitTests {
             try await limit(cluster)
             gate.open()
             let ended = try await cluster.end(of: catalog, deadlineSeconds: 25)
-            let troubled = ended.filter { $0.value.state != .completed || $0.value.retries != 0 }
-            #expect(troubled.isEmpty, "\(troubled)")
+            let failing = ended.filter { $0.value.state != .completed || $0.value.retries != 0 }
+            #expect(failing.isEmpty, "\(failing)")
         }
     }
 }

@@ -41,8 +41,8 @@ import Transfer
                 shard.finish()
             }
             var merge = ClusterLoadMerge()
-            let news = try await cluster.follow(test.id, into: &merge).news
-            #expect(merge.changes == 3 && news.test.change == made.last)
+            let update = try await cluster.follow(test.id, into: &merge).update
+            #expect(merge.changes == 3 && update.test.change == made.last)
             #expect(shards.allSatisfy { $0.changes == expected })
             await #expect {
                 try await cluster.client.changeLoad(of: test.id, to: 5)

@@ -32,9 +32,9 @@ import Testing
             #expect(shards.allSatisfy { $0.scenario == "a scenario" })
 
             _ = try await cluster.client.stopLoadTest(test.id)
-            let news = try await cluster.follow(test.id)
-            #expect(news.test.state == .ended)
-            #expect(news.test.shards.map(\.state) == [.finished, .finished, .finished])
+            let update = try await cluster.follow(test.id)
+            #expect(update.test.state == .ended)
+            #expect(update.test.shards.map(\.state) == [.finished, .finished, .finished])
             #expect(shards.allSatisfy { $0.isStopped })
         }
     }
@@ -104,9 +104,9 @@ import Testing
             try cluster.startWorker(loadShards: shard)
             let test = LoadTestSubmission.script(workers: 1)
             _ = try await cluster.client.create(test)
-            let news = try await cluster.follow(test.id)
-            #expect(news.test.failure == Failure("manifest.html", "w0: a web page"))
-            #expect(news.test.started == nil && shard.start == nil)
+            let update = try await cluster.follow(test.id)
+            #expect(update.test.failure == Failure("manifest.html", "w0: a web page"))
+            #expect(update.test.started == nil && shard.start == nil)
         }
     }
 
@@ -139,8 +139,8 @@ import Testing
                     shard.parts == texts.indices.filter { $0 % 2 == number }.map { texts[$0] })
                 shard.finish()
             }
-            let news = try await cluster.follow(test.id)
-            #expect(news.test.failure == nil)
+            let update = try await cluster.follow(test.id)
+            #expect(update.test.failure == nil)
         }
     }
 
@@ -156,9 +156,9 @@ import Testing
             try await cluster.execute(
                 "INSERT INTO load_part SELECT id, n, 'row' FROM load_test, "
                     + "unnest(ARRAY[0, 1, 2, 4]) AS n")
-            let news = try await cluster.follow(test.id)
-            #expect(news.test.shards.map(\.state) == [.failed, .failed])
-            for shard in news.test.shards {
+            let update = try await cluster.follow(test.id)
+            #expect(update.test.shards.map(\.state) == [.failed, .failed])
+            for shard in update.test.shards {
                 #expect(shard.failure?.code == .clusterProtocol)
                 #expect(shard.failure?.message.contains("other parts") == true)
             }
@@ -174,8 +174,8 @@ import Testing
             try await cluster.execute("DELETE FROM load_url_block WHERE number = 1")
             let shard = ScriptedShard()
             try cluster.startWorker(loadShards: shard)
-            let news = try await cluster.follow(test.id)
-            #expect(news.test.failure?.code == .clusterProtocol && news.test.started == nil)
+            let update = try await cluster.follow(test.id)
+            #expect(update.test.failure?.code == .clusterProtocol && update.test.started == nil)
             #expect(shard.scenario == nil && shard.start == nil)
         }
     }
@@ -194,8 +194,8 @@ import Testing
                 scenario: try LoadScenarioWriter.write(scenario), workers: 1, atLeast: 1,
                 waitSeconds: 60, durationSeconds: 0.5)
             _ = try await cluster.client.create(test)
-            let news = try await cluster.follow(test.id)
-            #expect(news.test.failure == nil)
+            let update = try await cluster.follow(test.id)
+            #expect(update.test.failure == nil)
             let stored = try #require(
                 try await cluster.client.loadBreakdown(of: test.id, shard: 0).data)
             #expect(stored.contains("a?…") && !stored.contains("S3CRET"), "\(stored)")

@@ -30,7 +30,7 @@ import Testing
     }
 
     /// Between its use of a connection and its result a heartbeat may be sent.
-    @Test func aResultAfterTheReportIsNews() {
+    @Test func aResultAfterTheReportIsReported() {
         let tally = RunTally(connections: 1)
         tally.used(RunID(1), seconds: 1)
         tally.reported(tally.unreported())
@@ -44,7 +44,7 @@ import Testing
         tally.used(RunID(1), seconds: 1, now: start)
         for number in 2...2_000 { tally.began([RunID(Int64(number))], now: start) }
         #expect(tally.count == 1_000)
-        // It has news.
+        // It has unreported work.
         #expect(tally.unreported().map(\.run) == [RunID(1)])
     }
 }

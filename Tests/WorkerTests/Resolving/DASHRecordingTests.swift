@@ -41,6 +41,21 @@ struct DASHRecordingTests {
         }
     }
 
+    @Test("an MPD that offers patches is reloaded as a whole")
+    func patches() async throws {
+        try await Cluster.with { cluster in
+            var mpd = LiveMPD()
+            mpd.header = "<PatchLocation ttl=\"2\">/t/patch.mpp</PatchLocation>"
+            mpd.attributes = "id=\"m\" publishTime=\"2020-01-01T00:00:10Z\""
+            mpd.serve("/t/live.mpd", at: cluster.origin)
+            let asset = try await RecordingTests.record("/t/live.mpd", cluster)
+            #expect(asset.state == .completed, "\(asset)")
+            #expect(asset.recording?.segments == 8 && asset.recording?.gaps == 0)
+            #expect(cluster.origin.count("/t/patch.mpp") == 0)
+            #expect(!Self.text("/t/live.mpd", cluster).contains("PatchLocation"))
+        }
+    }
+
     @Test("what is missing is a hole in the timeline, and named as a gap")
     func gaps() async throws {
         try await Cluster.with { cluster in

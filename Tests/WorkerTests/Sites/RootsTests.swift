@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func aRefusalIsForgottenAfterAMinute() {
+    @Test func aRejectionIsForgottenAfterAMinute() {
         var refused = RefusedSites()
         let start = HeldWork.Instant.now
         func current(_ seconds: Int) -> [SiteID]? {

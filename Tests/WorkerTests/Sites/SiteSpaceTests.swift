@@ -45,7 +45,7 @@ import Testing
                 try await site(cluster).fault?.code == "storage.full"
             }
             let status = try await cluster.client.status(of: catalog)
-            #expect(status.trouble?.code == "storage.full" && status.state == .running)
+            #expect(status.issue?.code == "storage.full" && status.state == .running)
             #expect(status.totals.bytes == 0)
             #expect(try cluster.storedPaths() == ["/first"])
             try await set(cluster, floor: 0)
@@ -138,7 +138,7 @@ import Testing
                     try cluster.file("/long", bytes: 2 << 20), try cluster.file("/unsaid"),
                 ])
             try await waitUntil(deadlineSeconds: 60, "all that fits") {
-                try await cluster.client.status(of: catalog).trouble?.code == "storage.noRoom"
+                try await cluster.client.status(of: catalog).issue?.code == "storage.noRoom"
             }
             let status = try await cluster.client.status(of: catalog)
             #expect(status.totals.completed == others.count && status.totals.failed == 0)
@@ -170,7 +170,7 @@ import Testing
             cluster.origin.route("/grows", Self.chunked([body]))
             let catalog = try await cluster.submit(others + [try cluster.file("/grows")])
             try await waitUntil(deadlineSeconds: 60, "all that fits") {
-                try await cluster.client.status(of: catalog).trouble?.code == "storage.outgrown"
+                try await cluster.client.status(of: catalog).issue?.code == "storage.outgrown"
             }
             let status = try await cluster.client.status(of: catalog)
             #expect(status.totals.completed == others.count && status.totals.failed == 0)
@@ -198,7 +198,7 @@ import Testing
             }
             let next = try await cluster.submit([try cluster.file("/next")], catalog: "next")
             try await waitUntil(deadlineSeconds: 60, "the wait for room") {
-                try await cluster.client.status(of: next).trouble?.code == "storage.noRoom"
+                try await cluster.client.status(of: next).issue?.code == "storage.noRoom"
             }
             #expect(cluster.stored("/next") == nil)
             gate.open()
@@ -216,7 +216,7 @@ import Testing
             let catalog = try await cluster.submit(try paths.map { try cluster.file($0) })
             try await waitUntil(deadlineSeconds: 60, "the one that fits") {
                 let status = try await cluster.client.status(of: catalog)
-                return status.totals.completed == 1 && status.trouble?.code == "storage.noRoom"
+                return status.totals.completed == 1 && status.issue?.code == "storage.noRoom"
             }
             #expect(try await site(cluster).usedBytes ?? .max < 10 << 20)
             // What waits has taken nothing.
@@ -262,7 +262,7 @@ import Testing
                 try await site(cluster).fault?.code == "storage.quota"
             }
             let catalog = try await cluster.submit(assets)
-            #expect(try await cluster.client.status(of: catalog).trouble?.code == "storage.quota")
+            #expect(try await cluster.client.status(of: catalog).issue?.code == "storage.quota")
             try await set(cluster, quota: 1 << 30)
             let ended = try await cluster.end(of: catalog, deadlineSeconds: 150)
             #expect(ended.values.allSatisfy { $0.state == .completed && $0.retries == 0 })

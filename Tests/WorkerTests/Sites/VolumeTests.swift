@@ -59,8 +59,8 @@ import Testing
                 })
             try await Self.waitForFault(cluster)
             let status = try await cluster.client.status(of: catalog)
-            #expect(status.trouble?.code == "storage.otherVolume" && status.totals.failed == 0)
-            #expect(status.trouble?.message.contains("worker w") == true)
+            #expect(status.issue?.code == "storage.otherVolume" && status.totals.failed == 0)
+            #expect(status.issue?.message.contains("worker w") == true)
             for worker in cluster.runningWorkers {
                 for sweep in worker.service.sites.storages.sweepDue(now: .now + .seconds(100)) {
                     await sweep.value

@@ -244,7 +244,7 @@ import Testing
             #expect(next.hasPrefix("t"))
             // One that was cancelled is not.
             try await cluster.execute("UPDATE catalog SET state = 'cancelled', refresh_at = now()")
-            let due = try await cluster.coordinator.queue.sources.refreshDue()
+            let due = try await cluster.coordinator.queue.catalogs.sources.refreshDue()
             #expect(due == 0 && cluster.origin.count("/a") == 2)
         }
     }

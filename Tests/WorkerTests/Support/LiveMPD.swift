@@ -14,6 +14,8 @@ struct LiveMPD: Sendable {
     var isNumbered = false
     /// Elements before the period.
     var header = ""
+    /// Attributes of the MPD.
+    var attributes = ""
 
     /// Files are named as the representation, the number and `.m4s`, or the time in its place; the
     /// initialization section as the representation and `.mp4`.
@@ -22,7 +24,7 @@ struct LiveMPD: Sendable {
         let start = max(shown - window, 0)
         let type = shown == count ? "static" : "dynamic"
         return Self.text(
-            header + period("p", "PT0S", (first + start)..<(first + shown)), type: type)
+            header + period("p", "PT0S", (first + start)..<(first + shown)), type: type, attributes)
     }
 
     /// Returns a period with segments of these numbers.
@@ -42,11 +44,11 @@ struct LiveMPD: Sendable {
         return "<Period id=\"\(id)\" start=\"\(start)\">\n\(sets.joined())</Period>"
     }
 
-    static func text(_ inner: String, type: String) -> String {
+    static func text(_ inner: String, type: String, _ attributes: String = "") -> String {
         """
         <?xml version="1.0"?>
         <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="\(type)" minimumUpdatePeriod="PT1S" \
-        availabilityStartTime="2020-01-01T00:00:00Z">\(inner)</MPD>
+        availabilityStartTime="2020-01-01T00:00:00Z" \(attributes)>\(inner)</MPD>
         """
     }
 

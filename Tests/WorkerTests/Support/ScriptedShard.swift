@@ -98,26 +98,26 @@ extension LoadTestSubmission {
 extension Cluster {
     /// Follows a load test to its end.
     @discardableResult
-    func follow(_ id: LoadTestID) async throws -> LoadTestNews {
+    func follow(_ id: LoadTestID) async throws -> LoadTestUpdate {
         var merge = ClusterLoadMerge()
-        return try await follow(id, into: &merge).news
+        return try await follow(id, into: &merge).update
     }
 
     /// The same, and puts together what its shards measure.
     func follow(
         _ id: LoadTestID, into merge: inout ClusterLoadMerge
-    ) async throws -> (news: LoadTestNews, seconds: [LoadInterval]) {
+    ) async throws -> (update: LoadTestUpdate, seconds: [LoadInterval]) {
         var known: LoadTestState?
         var seconds: [LoadInterval] = []
         while true {
-            let news = try await client.follow(
+            let update = try await client.follow(
                 id,
                 LoadTestFollow(
                     after: merge.after, waitMilliseconds: 1_000, known: known,
                     changes: merge.changes))
-            known = news.test.state
-            seconds += try merge.take(news)
-            if news.test.state == .ended, !news.hasMore { return (news, seconds) }
+            known = update.test.state
+            seconds += try merge.take(update)
+            if update.test.state == .ended, !update.hasMore { return (update, seconds) }
         }
     }
 }

@@ -134,7 +134,7 @@ extension EndToEnd {
                     "\(refused.errors)")
             }
             let worker = try home.start(["worker", "--root", home.path("")], place)
-            try await waitUntil(deadlineSeconds: 30, "the worker's refusal") {
+            try await waitUntil(deadlineSeconds: 30, "the worker's rejection") {
                 worker.errors.contains("cluster.foreignCoordinator")
             }
             worker.signal(SIGTERM)

@@ -141,6 +141,37 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        /// An asset that would be the last, and then its catalog.
+        @Test func whatIsReprioritisedIsFetchedNext() async throws {
+            let origin = try await FileOrigin(files: 600, requestsPerSecond: 40)
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10)
+            let edge = try TemporaryDirectory("edge")
+            let prefetch = try cluster.start([
+                "prefetch", origin.list, "--to", edge.path("files"), "--name", "movies",
+            ])
+            try await cluster.waitForSegments(5)
+            let last = try await Self.run(
+                cluster, "assets", "reprioritise", "movies", "--match", "*/599.bin",
+                "--priority", "9")
+            #expect(last == "Reprioritised: 1 asset, 1 job.\n")
+            try await waitUntil(deadlineSeconds: 30, "the last file") {
+                origin.server.requests().contains { $0.target.hasSuffix("/599.bin") }
+            }
+            let index = origin.server.requests().firstIndex { $0.target.hasSuffix("/599.bin") }
+            #expect(try #require(index) < 500)
+            let moved = try await Self.run(
+                cluster, "catalog", "reprioritise", "movies", "--priority", "9")
+            #expect(moved.hasPrefix("Reprioritised: "), "\(moved)")
+            #expect(try await cluster.status().catalogs[0].priority == 9)
+            let bad = try await Self.run(
+                cluster, "assets", "reprioritise", "movies", "--match", "*", exits: 2)
+            #expect(bad.contains("--priority"), "\(bad)")
+            _ = try await Self.run(cluster, "catalog", "cancel", "movies")
+            #expect(try await prefetch.wait() == .exited(4))
+            try await cluster.stop()
+        }
+
         @Test func aCatalogBeginsWhenItsTimeHasCome() async throws {
             let origin = try await FileOrigin(files: 3)
             let cluster = try await ProcessCluster(

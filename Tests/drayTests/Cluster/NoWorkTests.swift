@@ -23,8 +23,8 @@ extension EndToEnd {
                 first.errors.contains("no worker can lease jobs: PostgreSQL refused a statement")
             }
             let shown = try await cluster.status()
-            #expect(shown.workers.map(\.trouble?.code) == ["worker.internal"])
-            #expect(shown.catalogs[0].trouble?.code == "worker.internal")
+            #expect(shown.workers.map(\.issue?.code) == ["worker.internal"])
+            #expect(shown.catalogs[0].issue?.code == "worker.internal")
             // Repaired in time, it continues as before.
             _ = try await cluster.postgres.execute(mended)
             #expect(try await first.wait() == .exited(0), "\(first.errors)")
@@ -34,7 +34,7 @@ extension EndToEnd {
             let second = try cluster.start(words + ["second"])
             try await waitUntil(deadlineSeconds: 60, "the notice") { !second.errors.isEmpty }
             _ = try await cluster.postgres.execute(
-                "UPDATE worker SET trouble_since = now() - interval '61 seconds'")
+                "UPDATE worker SET issue_since = now() - interval '61 seconds'")
             #expect(try await second.wait() == .exited(3))
             #expect(
                 second.errors.contains("no worker could lease jobs for 1 min 0"), "\(second.errors)"
@@ -46,8 +46,8 @@ extension EndToEnd {
                 try await cluster.status().catalogs[0].state == .completed
             }
             // The worker reports it with its next heartbeat, which may come after the last result.
-            try await waitUntil(deadlineSeconds: 60, "the trouble's end") {
-                try await cluster.status().workers.map(\.trouble?.code) == [nil]
+            try await waitUntil(deadlineSeconds: 60, "the end of the issue") {
+                try await cluster.status().workers.map(\.issue?.code) == [nil]
             }
             try await cluster.stop()
         }

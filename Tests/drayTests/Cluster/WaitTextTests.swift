@@ -142,6 +142,35 @@ import Testing
                 + "waits: the schedule opens in 0:42")
     }
 
+    /// Nothing is fetched, and nothing tried again.
+    @Test func aRemovalSaysWhatItWaitsFor() {
+        let removing = status {
+            $0.totals.removing = 2
+            $0.totals.freedFiles = 1
+            $0.totals.freedBytes = 504
+            $0.waits = [CatalogWait(.retry(nil), seconds: 26)]
+        }
+        var meter = ProgressMeter()
+        for second in 0...2 { meter.update(removing, atSeconds: Double(second)) }
+        let style = TerminalStyle(usesColor: false, usesUnicode: false)
+        #expect(
+            ProgressText(status: removing, meter: meter, style: style).plainLine
+                == "movies: removing 2 assets, freed 1 file, 504 B, "
+                + "waits: workers may still be storing files")
+    }
+
+    @Test func aCatalogWhoseRestIsPausedIsPausedAndHasNoEnd() {
+        let paused = status {
+            $0.totals.paused = 2
+            $0.waits = [CatalogWait(.paused(assets: 2))]
+            $0.finish = CatalogFinish(.unknown(.queuePaused(queue: "q")), deadline: .missed)
+        }
+        let text = CatalogStatusCommand.text(paused)
+        #expect(text.contains("): paused\n"), "\(text)")
+        #expect(text.contains("\n  waits: 2 assets are paused\n"), "\(text)")
+        #expect(!text.contains("end unknown"), "\(text)")
+    }
+
     @Test func statusShowsWhatACatalogWaitsFor() {
         let waiting = status {
             $0.waits = [CatalogWait(.queuePaused(queue: "q"))]
@@ -179,8 +208,8 @@ import Testing
         #expect(
             line(.otherCatalogs(1)) == "\(time), sharing the workers with 1 other catalog")
         #expect(line(.other("moon\u{1B}")) == "\(time): moon\\u{1B}")
-        func unknown(_ obstacle: CatalogFinish.Obstacle) -> String {
-            FinishText.line(CatalogFinish(.unknown(obstacle), deadline: .unknown))
+        func unknown(_ cause: CatalogFinish.UnknownCause) -> String {
+            FinishText.line(CatalogFinish(.unknown(cause), deadline: .unknown))
         }
         #expect(
             unknown(.noRoom(missingBytes: 2_048)) == "end unknown: the storage lacks 2.00 KiB")

@@ -76,25 +76,25 @@ extension EndToEnd {
                 queues.append(handle.queue)
             }
             var pids: [[String]] = [[], []]
-            for place in [0, 1, 0] {
+            for index in [0, 1, 0] {
                 let worker = try cluster.startWorker([
-                    "--queue", queues[place], "--allow-addresses", "127.0.0.0/8",
+                    "--queue", queues[index], "--allow-addresses", "127.0.0.0/8",
                 ])
-                pids[place].append("-\(worker.pid)")
+                pids[index].append("-\(worker.pid)")
             }
             try await cluster.waitForWorkers(3)
-            for (place, queue) in queues.enumerated() {
+            for (index, queue) in queues.enumerated() {
                 let before = origin.count("/a")
                 let load = try cluster.start([
                     "loadtest", origin.url("/a"), "--users", "6", "--requests", "90", "--cluster",
-                    "--queue", queue, "--workers", "\(pids[place].count)", "--json",
+                    "--queue", queue, "--workers", "\(pids[index].count)", "--json",
                 ])
                 #expect(try await load.wait() == .exited(0), "\(load.errors)")
                 let names = try workers(try json(load.output))
-                #expect(names.count == pids[place].count)
-                #expect(names.allSatisfy { name in pids[place].contains { name.hasSuffix($0) } })
+                #expect(names.count == pids[index].count)
+                #expect(names.allSatisfy { name in pids[index].contains { name.hasSuffix($0) } })
                 // Each worker asks once more whether it is there.
-                #expect(origin.count("/a") == before + 90 + pids[place].count)
+                #expect(origin.count("/a") == before + 90 + pids[index].count)
             }
             // More than the queue has are not lent by another.
             let load = try cluster.start([

@@ -45,6 +45,14 @@ import Testing
         return try #require(value as? [String: Any])
     }
 
+    @Test func aNegativeRateIsRefusedAsANumber() async throws {
+        let changed = try await change(1, "-5")
+        #expect(changed.ending == .exited(2))
+        #expect(changed.errors.contains("NEW: given '-5'"), "\(changed.errors)")
+        #expect(
+            changed.errors.contains("a number, 0 or more") && !changed.errors.contains("option"))
+    }
+
     @Test func theRateOfARunningTestChanges() async throws {
         // Ten in ten minutes by its plan.
         let load = try start(["--rate", "0.0167", "-d", "10m"])

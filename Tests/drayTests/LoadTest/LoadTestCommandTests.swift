@@ -12,8 +12,8 @@ import Testing
         try FileManager.default.createDirectory(
             atPath: directory.path("www"), withIntermediateDirectories: true)
         try directory.write([UInt8](repeating: 7, count: 20_000), to: "www/file")
-        for place in 0..<4 {
-            try directory.write([UInt8](repeating: 1, count: 30_000), to: "www/\(place).ts")
+        for index in 0..<4 {
+            try directory.write([UInt8](repeating: 1, count: 30_000), to: "www/\(index).ts")
         }
         let segments = (0..<4).map { "#EXTINF:0.5,\n\($0).ts" }.joined(separator: "\n")
         try directory.write(

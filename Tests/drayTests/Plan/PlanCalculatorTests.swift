@@ -91,7 +91,9 @@ import Testing
         #expect(run["meanWaitMarginSeconds"] as? Double ?? 0 > 0)
         let notes = try #require(answer["notes"] as? [String])
         #expect(
-            notes.contains { $0.contains("an arrival CV² of 4 is outside the formulas' range") })
+            notes.contains {
+                $0.contains("an arrival CV² of 4 with a service CV² of 2 is outside the formulas' ")
+            })
         #expect(notes.contains { $0.contains("Arrivals come in bursts") })
         let (code, table, errors) = try await dray(words)
         #expect(code == 0, "\(errors)")
@@ -99,6 +101,11 @@ import Testing
         #expect(table.contains("Mean wait by formula") && table.contains("p99.9 wait"))
         let forced = try await object(words + ["--method", "formula"])
         #expect(forced["method"] as? String == "formula" && forced["simulation"] == nil)
+        let ample = ["queue", "--servers", "200", "--load", "2", "--arrival-cv2", "4"]
+        let none = try await object(ample + ["--jobs", "1000"])
+        let idle = try #require(none["simulation"] as? [String: Any])
+        #expect(idle["jobs"] as? Int == 1_000 && idle["meanWaitMarginSeconds"] == nil)
+        #expect((none["notes"] as? [String])?.contains("None of 900 jobs waited.") == true)
         let found = try await object([
             "queue", "--load", "16", "--arrival-cv2", "4", "--target-level", "0.9", "--within",
             "0.1", "--jobs", "50000",

@@ -84,6 +84,7 @@ import Testing
             "plan", "fill", "--plan", out, "--check", "edge-1=\(next)",
         ])
         #expect(ok == 0 && table.contains("Most missed") && table.contains("in the range"))
+        #expect(table.contains("predicted − log") && table.contains(" points"))
     }
 
     /// A line of a CDN's log, whose paths are below an origin's URL.

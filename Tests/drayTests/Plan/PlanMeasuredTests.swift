@@ -77,9 +77,7 @@ import Testing
             $0["figure"] as? String ?? ""
         }
         for figure in [
-            "time", "segments per second", "bandwidth", "bytes, with the plan's segments",
-            "retries",
-            "assets failed",
+            "time", "segments per second", "bandwidth", "retries", "assets failed",
             "p50 until stored", "p99 until stored",
         ] { #expect(figures.contains(figure), "\(figures)") }
         try await reportCalibrates(report, origin)
@@ -161,6 +159,36 @@ import Testing
             }, "\(notes)")
     }
 
+    /// Searches of load tests are limits of an origin, and the speed of an edge.
+    @Test func searchesGiveTheLimitsOfServers() async throws {
+        let search = try write(
+            "search.json",
+            """
+            {"figures": {"requestsPerSecond": 900, "bitsPerSecond": 1.8e9}, "calibration": [],
+             "noCalibration": "its load was limited by thresholds",
+             "ladder": {"kind": "search", "highest": 900, "isConclusive": true}}
+            """)
+        let plan = try await self.plan([
+            "--origin-from", search, "--edge-from", search, "--edge-from-cores", "2",
+        ])
+        #expect(try likely(plan, "origin.requestsPerSecond") == 900)
+        #expect(try likely(plan, "origin.megabitsPerSecond") == 1_800)
+        let speed = try input(plan, "edge.requestsPerCoreSecond")
+        #expect(
+            speed["source"] as? String == "--edge-from search.json, the highest load that passed")
+        let notes = try #require(plan["calibrationNotes"] as? [String])
+        #expect(notes.contains { $0.hasPrefix("The origin answered 900 requests of 250 kB") })
+        // What is given stays.
+        let given = try await self.plan([
+            "--origin-from", search, "--origin-requests", "50",
+        ])
+        #expect(try likely(given, "origin.requestsPerSecond") == 50)
+        #expect(try await refused(["--edge-from", search]).contains("--edge-from-cores N"))
+        #expect(
+            try await refused(["--edge-from-cores", "2"]).contains("needs --edge-from"))
+        #expect(try await refused(["--calibrate", search]).contains("--origin-from FILE"))
+    }
+
     @Test func whatIsNoMeasurementIsRefused() async throws {
         let text = try write("text.txt", "nothing of use\n")
         #expect(try await refused(["--calibrate", text]).contains("text.txt"))
@@ -169,7 +197,13 @@ import Testing
         let empty = try write(
             "report.json",
             #"{"totals": {"segments": 0, "fetchedBytes": 0, "seconds": 1, "retries": 0}}"#)
-        #expect(try await refused(["--check", empty]).contains("totals.segments"))
+        // Both name what is wrong first, not the connections that are missing as well.
+        for option in ["--check", "--calibrate"] {
+            let errors = try await refused([option, empty])
+            #expect(
+                errors.contains("totals.segments is 0") && errors.contains("fetched something"),
+                "\(errors)")
+        }
         #expect(
             try await refused(["--check-workers", "3"]).contains("--check-workers needs --check"))
         #expect(try await refused(["--from-cluster", "ftp://host"]).contains("http"))

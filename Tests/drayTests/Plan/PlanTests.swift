@@ -68,10 +68,17 @@ import Testing
         (["--users", "1e400"], "--users is 1e400", "1 to 10000000000"),
         (["--wait-seconds", "0"], "--wait-seconds is 0", "0.001 to 86400 s"),
         (["--users", "1:2"], "--users is '1:2'", "LOW:LIKELY:HIGH"),
+        (["--users", "200,000"], "--users is '200,000'", "Write 200000."),
+        (["--users", "100k:0.2M:1m"], "--users is '100k:", "Write 100000:200000:1000000."),
+        (["--minutes", "5m"], "--minutes is '5m'", "LOW:LIKELY:HIGH"),
+        (["--origin-provider", "foo"], "--origin-provider is \"foo\"", "aws, gcp, hetzner"),
         (["--users", "3:2:1"], "--users is 3:2:1", "low ≤ likely ≤ high"),
         (["--set", "edge.hitRatoi=1"], "edge.hitRatoi", "Did you mean edge.hitRatio?"),
         (["--set", "edge.hitRatio"], "--set is 'edge.hitRatio'", "hitRatio"),
-        (["--provider", "azure"], "\"azure\"", "alibaba, aws, gcp, hetzner, on-premises"),
+        (
+            ["--provider", "azure"], "--provider is \"azure\"",
+            "alibaba, aws, gcp, hetzner, on-premises"
+        ),
         (["--users", "10", "--peak-users", "20"], "audience.peakConcurrentUsers", "at most 10"),
         (["--json", "--markdown"], "cannot be combined", "Use one of them."),
         (["--emit", "helm"], "--emit is 'helm'", "kubernetes"),

@@ -67,7 +67,7 @@ extension EndToEnd {
             let number = try #require(
                 try await catalogs().first { $0.name == "left" }?.id)
             #expect(lines.first == "left is catalog \(number); the cluster continues.")
-            #expect(lines.last == "  interrupt:  dray catalog cancel \(number)")
+            #expect(lines.last == "  cancel:     dray catalog cancel \(number)")
             #expect(try await state("left") == .running)
             // What it prints works.
             let shown = try start(["catalog", "show", "\(number)"])

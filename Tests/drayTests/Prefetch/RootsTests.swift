@@ -33,7 +33,7 @@ extension EndToEnd {
             }
             #expect(early.errors.contains("file:///etc lies outside of the roots of all workers"))
             let shown = try await cluster.status()
-            #expect(shown.catalogs[0].trouble?.code == "storage.outsideRoots")
+            #expect(shown.catalogs[0].issue?.code == "storage.outsideRoots")
             #expect(shown.catalogs[0].totals.segmentsFailed == 0)
             early.signal(SIGINT)
             #expect(try await early.wait() == .exited(130))

@@ -53,5 +53,27 @@ extension EndToEnd {
             let bad = try await Self.run(home, ["audit", site, "--read-rate", "1MB/s"], exits: 2)
             #expect(bad.contains("--read-rate needs --deep"), "\(bad)")
         }
+
+        /// A line that is redrawn in place, and gone at the end.
+        @Test func aTerminalShowsHowFarAnAuditIs() async throws {
+            let origin = try await FileOrigin(files: 60)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
+            let prefetch = try home.prefetch(origin.list, ["--name", "movies"])
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            let audit = try home.startOnTerminal([
+                "audit", "file://\(home.edge)", "--deep", "--file-rate", "20", "--state",
+                home.stateDirectory,
+            ])
+            #expect(try await audit.wait() == .exited(0), "\(audit.output)")
+            let shown = audit.output
+            // Files are counted when their page is done; SHA256SUMS are recorded too.
+            let progress = shown.matches(
+                of: #/audit 1: 0 of (\d+) recorded files compared, [^\r\n]* read/#
+            ).compactMap { Int($0.output.1) }
+            #expect(progress.count > 1 && progress.allSatisfy { $0 >= 60 }, "\(shown)")
+            let lines = TerminalScreen(shown).lines
+            #expect(lines.contains { $0.hasPrefix("audit 1 of ") }, "\(lines)")
+            #expect(!lines.contains { $0.contains("recorded files compared") }, "\(lines)")
+        }
     }
 }

@@ -49,7 +49,16 @@ extension EndToEnd {
                 home, ["assets", "list", "spring", "--asset-state", "removed", "--json"])
             #expect(shown.contains("\"freedFiles\" : 1"), "\(shown)")
 
-            let all = try await Self.run(home, ["catalog", "remove", "spring", "--json"])
+            // Without a terminal nobody can be asked; a name that nothing has is found first.
+            for word in ["remove", "forget"] {
+                let unknown = try await Self.run(home, ["catalog", word, "nosuch"], exits: 2)
+                #expect(unknown.contains("input.notFound"), "\(unknown)")
+            }
+            let asked = try await Self.run(home, ["catalog", "remove", "spring"], exits: 2)
+            #expect(asked.contains("--yes"), "\(asked)")
+            #expect(FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[3])"))
+            let all = try await Self.run(
+                home, ["catalog", "remove", "spring", "--json", "--yes"])
             #expect(all.contains("\"freedFiles\" : 2"), "\(all)")
             #expect(!FileManager.default.fileExists(atPath: site))
             let unsure = try await Self.run(home, ["catalog", "forget", "spring"], exits: 2)

@@ -107,6 +107,18 @@ final class EmbeddedHome {
             deathSignal: "TERM")
     }
 
+    /// Starts `dray` as the tests' user on a terminal: its output is what that shows.
+    func startOnTerminal(_ arguments: [String]) throws -> ChildProcess {
+        let cleared = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
+        let words =
+            ["env"] + cleared.map { "--unset=\($0)" } + ["HOME=\(path("own"))", binary] + arguments
+        let command = "exec " + words.map { "'\($0)'" }.joined(separator: " ")
+        return try ChildProcess(
+            ["script", "--quiet", "--flush", "--return", "--command", command, "/dev/null"],
+            environment: ["SHELL": "/bin/sh", "TERM": "xterm", "LANG": "C.UTF-8"],
+            workingDirectory: directory.path, deathSignal: "TERM")
+    }
+
     /// All files and folders of the home.
     func everything() throws -> Set<String> {
         Set(try FileManager.default.subpathsOfDirectory(atPath: directory.path))

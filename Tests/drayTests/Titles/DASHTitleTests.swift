@@ -143,22 +143,22 @@ extension EndToEnd {
 
         /// An on-demand manifest of a file with one index: its boxes locate it.
         private static func manifest(ofFile bytes: [UInt8]) throws -> String {
-            var place = 0
-            while place + 8 <= bytes.count {
-                let length = bytes[place..<(place + 4)].reduce(0) { $0 << 8 | Int($1) }
-                if bytes[(place + 4)..<(place + 8)].elementsEqual("sidx".utf8) {
+            var index = 0
+            while index + 8 <= bytes.count {
+                let length = bytes[index..<(index + 4)].reduce(0) { $0 << 8 | Int($1) }
+                if bytes[(index + 4)..<(index + 8)].elementsEqual("sidx".utf8) {
                     return """
                         <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" minBufferTime="PT1S" \
                         mediaPresentationDuration="PT6S" \
                         profiles="urn:mpeg:dash:profile:isoff-on-demand:2011"><Period>
                         <AdaptationSet mimeType="video/mp4"><Representation id="v" bandwidth="300000"
                         codecs="avc1.42c00b"><BaseURL>v.mp4</BaseURL>
-                        <SegmentBase indexRange="\(place)-\(place + length - 1)">
-                        <Initialization range="0-\(place - 1)"/></SegmentBase></Representation>
+                        <SegmentBase indexRange="\(index)-\(index + length - 1)">
+                        <Initialization range="0-\(index - 1)"/></SegmentBase></Representation>
                         </AdaptationSet></Period></MPD>
                         """
                 }
-                place += max(length, 8)
+                index += max(length, 8)
             }
             throw CocoaError(.fileReadCorruptFile)
         }

@@ -175,19 +175,19 @@ extension EndToEnd {
             var parts: [(offset: Int, length: Int, milliseconds: Int)] = []
 
             init(of bytes: [UInt8]) throws {
-                func number(_ place: Int, _ count: Int) -> Int {
-                    bytes[place..<(place + count)].reduce(0) { $0 << 8 | Int($1) }
+                func number(_ index: Int, _ count: Int) -> Int {
+                    bytes[index..<(index + count)].reduce(0) { $0 << 8 | Int($1) }
                 }
-                var place = 0
-                while !bytes[(place + 4)..<(place + 8)].elementsEqual("sidx".utf8) {
-                    place += max(number(place, 4), 8)
-                    guard place + 40 < bytes.count else { throw CocoaError(.fileReadCorruptFile) }
+                var index = 0
+                while !bytes[(index + 4)..<(index + 8)].elementsEqual("sidx".utf8) {
+                    index += max(number(index, 4), 8)
+                    guard index + 40 < bytes.count else { throw CocoaError(.fileReadCorruptFile) }
                 }
-                range = place..<(place + number(place, 4))
-                let wide = number(place + 8, 1) == 0 ? 4 : 8
-                let timescale = number(place + 16, 4)
-                let head = place + 20 + 2 * wide
-                var offset = range.upperBound + number(place + 20 + wide, wide)
+                range = index..<(index + number(index, 4))
+                let wide = number(index + 8, 1) == 0 ? 4 : 8
+                let timescale = number(index + 16, 4)
+                let head = index + 20 + 2 * wide
+                var offset = range.upperBound + number(index + 20 + wide, wide)
                 for part in 0..<number(head + 2, 2) {
                     let length = number(head + 4 + 12 * part, 4)
                     let milliseconds = number(head + 8 + 12 * part, 4) * 1_000 / timescale

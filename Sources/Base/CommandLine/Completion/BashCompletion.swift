@@ -136,7 +136,7 @@ struct BashCompletion {
 
     private func action(_ values: CompletedValues) -> String? {
         switch values {
-        case .none: nil
+        case .none, .number: nil
         case .files: "\(function)_paths \"$current\" -f"
         case .directories: "\(function)_paths \"$current\" -d"
         case .words(let words):

@@ -94,7 +94,7 @@ struct FishCompletion {
 
     private func action(_ values: CompletedValues) -> String? {
         switch values {
-        case .none: nil
+        case .none, .number: nil
         case .files: "-r -F"
         case .directories: "-a '(__fish_complete_directories (commandline -ct))'"
         case .words(let words): "-a \(Self.quoted(words.joined(separator: " ")))"

@@ -96,7 +96,7 @@ struct ZshCompletion {
 
     private func action(_ values: CompletedValues) -> String {
         switch values {
-        case .none: ""
+        case .none, .number: ""
         case .files: "_files"
         case .directories: "_files -/"
         case .words(let words): "(\(words.joined(separator: " ")))"

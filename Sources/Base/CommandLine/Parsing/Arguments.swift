@@ -3,7 +3,7 @@ package struct Arguments: Sendable {
     /// Operands in the order of their declaration.
     package internal(set) var operands: [String] = []
     package internal(set) var values: [String: [String]] = [:]
-    /// Where values come from; nil for the command line.
+    /// The origin of each value; nil for the command line.
     private var origins: [String: ValueOrigin] = [:]
     /// Flags that the command line sets to false.
     private(set) var denied: Set<String> = []

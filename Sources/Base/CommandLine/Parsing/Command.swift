@@ -41,15 +41,22 @@ package struct CommandOption: Sendable {
     /// The setting whose variable sets it for all commands; nil for an option with a variable of
     /// its own, made of the command's name and its own.
     package let setting: CommandSetting?
+    /// Other words that people write for it; an error suggests it for these.
+    package let otherNames: [String]
+    /// True for one that a superfluous word of the command line was probably meant for.
+    package let selects: Bool
     /// True if its value may hold a secret, which configuration files of others must not have.
     package let isSecret: Bool
     package let help: String
 
     package init(
         _ name: String, short: Character? = nil, _ kind: Kind, required: Bool = false,
-        repeatable: Bool = false, setting: CommandSetting? = nil, secret: Bool = false, help: String
+        repeatable: Bool = false, setting: CommandSetting? = nil, secret: Bool = false,
+        otherNames: [String] = [], selects: Bool = false, help: String
     ) {
         self.name = name
+        self.otherNames = otherNames
+        self.selects = selects
         self.short = short
         self.kind = kind
         isRequired = required
@@ -90,6 +97,8 @@ package struct CommandOption: Sendable {
 /// Values that a shell completes.
 package enum CompletedValues: Hashable, Sendable {
     case none
+    /// A number. Nothing to complete, but `-5` is a value and not an option.
+    case number
     case files
     case directories
     case words([String])

@@ -84,7 +84,9 @@ package struct CommandParser {
         var rest = words
         var optionsEnded = false
         while let word = rest.popFirst() {
-            if optionsEnded || word == "-" || !word.hasPrefix("-") {
+            if optionsEnded || word == "-" || !word.hasPrefix("-")
+                || isNegativeNumber(word, of: command)
+            {
                 arguments.operands.append(word)
                 let index = min(arguments.operands.count, command.operands.count) - 1
                 if index >= 0, command.operands[index].takesRest {
@@ -107,6 +109,12 @@ package struct CommandParser {
         return .run(action, arguments)
     }
 
+    /// Returns true for `-5` where a command takes numbers: it may be refused, but is no option.
+    private func isNegativeNumber(_ word: String, of command: Command) -> Bool {
+        command.operands.contains { $0.values == .number }
+            && word.dropFirst().first.map { ("0"..."9").contains($0) || $0 == "." } == true
+    }
+
     private func parseOption(
         _ word: String, _ rest: inout ArraySlice<String>, _ command: Command, _ path: [String],
         into arguments: inout Arguments
@@ -118,9 +126,11 @@ package struct CommandParser {
         }
         guard let option else {
             let candidates = options.map { "--\($0.name)" } + ["--help"]
+            let meant = options.first { $0.otherNames.contains { parts[0] == "--\($0)" } }
             throw UsageError(
                 "unknown option '\(printable(String(parts[0])))'",
-                hint: suggestion(for: String(parts[0]), from: candidates)
+                hint: meant.map { "Did you mean --\($0.name)?" }
+                    ?? suggestion(for: String(parts[0]), from: candidates)
                     ?? "`\(path.joined(separator: " ")) --help` lists the options.")
         }
         let name = option.name
@@ -152,8 +162,11 @@ package struct CommandParser {
         if arguments.operands.count > command.operands.count,
             command.operands.last?.takesRest != true
         {
-            let extra = arguments.operands[command.operands.count]
-            throw UsageError("unexpected argument '\(printable(extra))'", hint: usage)
+            let extra = printable(arguments.operands[command.operands.count])
+            let option = command.options.first(where: \.selects)
+            throw UsageError(
+                "unexpected argument '\(extra)'",
+                hint: (option.map { "Select by it with --\($0.name) '\(extra)'.\n" } ?? "") + usage)
         }
         if arguments.operands.count < command.operands.count {
             let missing = command.operands[arguments.operands.count]

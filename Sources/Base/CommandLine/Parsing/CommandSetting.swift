@@ -26,7 +26,7 @@ package struct CommandSetting: Hashable, Sendable {
     }
 }
 
-/// Where the value of a setting or an option comes from. Later cases take precedence.
+/// The origin of the value of a setting or an option. Later cases take precedence.
 package enum ValueOrigin: Hashable, Sendable, CustomStringConvertible {
     case defaults
     case file(String, line: Int)

@@ -30,7 +30,7 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     /// True if its origin says when instead: once the response to its file, or to one of its
     /// manifests, is no longer fresh, within `WireLimits.originRefreshSeconds`.
     package var refreshByOrigin: Bool?
-    /// When the list says that it was changed last, in seconds since 1970; nil if it does not.
+    /// The time of its last change by the list, in seconds since 1970; nil if the list has none.
     package var modified: Double?
     /// The licence that counts its fetches and its sites, 1 to 200 characters; nil for its URL without
     /// the query.

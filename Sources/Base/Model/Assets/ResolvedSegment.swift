@@ -16,7 +16,7 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     package var servedSHA256: String?
     /// Other URLs of the same bytes, `WireLimits.mirrorsPerSegment` at most. Nil for none.
     package var mirrors: [String]?
-    /// Of a byte range that is stored as a file of its own: where it begins in the object at `url`;
+    /// The offset in the object at `url` of a byte range that is stored as a file of its own;
     /// `bytes` is its length. Only recordings of live titles have such. Nil for a whole object.
     package var objectOffset: Int64?
 

@@ -120,9 +120,9 @@ package struct FailureRow: Sendable {
 /// A failure as it is reported, stored and shown: a code and a sentence about this occurrence.
 package struct Failure: Error, Sendable {
     package var code: FailureCode
-    /// The place in the caller's input; nil for none, and for a failure from another process.
-    package var place: FailureLocation?
-    /// The message without its place and without the allowed values.
+    /// The location in the caller's input; nil for none, and for a failure from another process.
+    package var location: FailureLocation?
+    /// The message without its location and without the allowed values.
     package let detail: String
     /// The allowed values; nil for none, and for a failure from another process.
     package let allowed: String?
@@ -137,11 +137,12 @@ package struct Failure: Error, Sendable {
     /// Creates a failure in the caller's input, such as
     /// `Failure(.inputField, at: .line(3, field: "bytes"), "given -1", allowed: "0 to 10")`.
     package init(
-        _ code: FailureCode, at place: FailureLocation?, _ detail: String, allowed: String? = nil,
+        _ code: FailureCode, at location: FailureLocation?, _ detail: String,
+        allowed: String? = nil,
         hint: String? = nil
     ) {
         self.code = code
-        self.place = place
+        self.location = location
         self.detail = Self.bounded(detail)
         self.allowed = allowed
         ownHint = hint
@@ -165,27 +166,27 @@ package struct Failure: Error, Sendable {
 
     /// Returns the same failure with advice on this occurrence.
     package func with(hint: String) -> Failure {
-        Failure(code, at: place, detail, allowed: allowed, hint: hint)
+        Failure(code, at: location, detail, allowed: allowed, hint: hint)
     }
 
-    /// States the place, and the given and the allowed values; secrets are redacted, 500 characters
+    /// States the location, and the given and the allowed values; secrets are redacted, 500 characters
     /// at most. It is for people: code that decides uses the other properties.
     package var message: String {
-        guard place != nil || allowed != nil else { return detail }
-        let start = place.map { "\($0): " } ?? ""
+        guard location != nil || allowed != nil else { return detail }
+        let start = location.map { "\($0): " } ?? ""
         return Self.bounded(start + detail + (allowed.map { ", allowed \($0)" } ?? ""))
     }
 
-    /// Returns the same failure at `place`; one that has a place keeps it in its message.
-    package func at(_ place: FailureLocation) -> Failure {
-        self.place == nil
-            ? Failure(code, at: place, detail, allowed: allowed, hint: ownHint)
-            : Failure(code, at: place, message, hint: ownHint)
+    /// Returns the same failure at `location`; one that has a location keeps it in its message.
+    package func at(_ location: FailureLocation) -> Failure {
+        self.location == nil
+            ? Failure(code, at: location, detail, allowed: allowed, hint: ownHint)
+            : Failure(code, at: location, message, hint: ownHint)
     }
 
     /// Returns the same failure with the name of the document that it is in.
     package func inDocument(_ name: String) -> Failure {
-        guard case .line(let line, let column, let field, nil) = place else {
+        guard case .line(let line, let column, let field, nil) = location else {
             return with(message: "\(name): \(message)")
         }
         return Failure(
@@ -199,7 +200,7 @@ package struct Failure: Error, Sendable {
     }
 }
 
-/// The place in a caller's input that a failure is about.
+/// The location in a caller's input that a failure is about.
 package indirect enum FailureLocation: Hashable, Sendable {
     /// A line, from 1; with the name of the document if there are several.
     case line(Int, column: Int? = nil, field: String? = nil, document: String? = nil)

@@ -1,7 +1,7 @@
 /// A header line that Dray sends on a user's behalf: one line, and none of those that Dray itself
 /// sets (RFC 9110, 5).
 package struct RequestHeader: Hashable, Sendable {
-    /// As it was given; compare without regard to case.
+    /// The name as given; compare without regard to case.
     package let name: String
     package let value: String
 

@@ -113,7 +113,7 @@ package struct RecordedEntry: Codable, Hashable, Sendable {
     private static let bytesOfGap = 100
 }
 
-/// What a worker found at a reload of a live title.
+/// The findings of a worker at a reload of a live title.
 package struct RecordingUpdate: Codable, Hashable, Sendable {
     /// The place after `entries`.
     package var cursor: RecordingCursor
@@ -158,7 +158,7 @@ package struct RecordingUpdate: Codable, Hashable, Sendable {
     package static let maxJoined = 100
 }
 
-/// What a worker needs to continue a recording.
+/// The state that a worker needs to continue a recording.
 package struct RecordingPosition: Codable, Hashable, Sendable {
     package var cursor: RecordingCursor
     /// True once it is not reloaded any more.
@@ -170,7 +170,7 @@ package struct RecordingPosition: Codable, Hashable, Sendable {
     }
 }
 
-/// Why a recording ended.
+/// The reason for the end of a recording.
 package enum RecordingEnd: String, Codable, CaseIterable, Sendable {
     /// The playlists have EXT-X-ENDLIST; the MPD is static, or its presentation is over.
     case ended
@@ -182,34 +182,4 @@ package enum RecordingEnd: String, Codable, CaseIterable, Sendable {
     case gone
     /// It has the maximum length, or its MPD lists more representations than can be followed.
     case full
-}
-
-/// Names of files that a live origin uses again, or that are a byte range of one there.
-package enum RecordedName {
-    /// Marks the name of a byte range: `v/all.ts` becomes `v/all~b0-99.ts`.
-    package static func marked(_ name: String, offset: Int64, length: Int64) -> String {
-        marked(name, "b\(offset)-\(offset + length - 1)")
-    }
-
-    /// Inserts a mark before the extension of a file name: `v/seg1.ts` becomes `v/seg1~17.ts`.
-    ///
-    /// - Parameter name: a key, or a path in a playlist; a query, or what stands for it in an
-    ///   encoded name (`%3F`), stays at the end.
-    package static func marked(_ name: String, _ mark: String) -> String {
-        let end = [name.firstIndex(of: "?"), encodedQuestion(in: name)].compactMap { $0 }.min()
-        let path = name[..<(end ?? name.endIndex)]
-        let file = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
-        let dot = file.lastIndex(of: ".").flatMap { $0 == file.startIndex ? nil : $0 }
-        let place = dot ?? file.endIndex
-        return "\(name[..<place])~\(mark)\(name[place...])"
-    }
-
-    private static func encodedQuestion(in text: String) -> String.Index? {
-        var index = text.startIndex
-        while let percent = text[index...].firstIndex(of: "%") {
-            if text[percent...].prefix(3).uppercased() == "%3F" { return percent }
-            index = text.index(after: percent)
-        }
-        return nil
-    }
 }

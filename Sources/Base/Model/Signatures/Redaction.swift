@@ -33,13 +33,13 @@ package enum Redaction {
         guard bytes.contains(colon) else { return text }
         var out: [UInt8] = []
         var rest = bytes[...]
-        while let place = schemeEnd(rest) {
+        while let index = schemeEnd(rest) {
             let start =
-                rest[..<place].lastIndex { !isOfScheme($0) }.map { $0 + 1 } ?? rest.startIndex
+                rest[..<index].lastIndex { !isOfScheme($0) }.map { $0 + 1 } ?? rest.startIndex
             let blank =
-                rest[place...].firstIndex { [0x20, 0x09, 0x0A].contains($0) } ?? rest.endIndex
+                rest[index...].firstIndex { [0x20, 0x09, 0x0A].contains($0) } ?? rest.endIndex
             // Punctuation at the end of a clause or a quotation is no part of the URL.
-            let end = rest[place..<blank].lastIndex { !".,:;)'\"".utf8.contains($0) } ?? place
+            let end = rest[index..<blank].lastIndex { !".,:;)'\"".utf8.contains($0) } ?? index
             out += rest[..<start]
             out += withoutSecrets(Array(rest[start...end]))
             rest = rest[(end + 1)...]
@@ -154,9 +154,9 @@ package enum Redaction {
     /// Returns the index after the next `://`, of a URL within the path of another.
     private static func nextAuthority(_ text: ArraySlice<UInt8>) -> Int? {
         var rest = text
-        while let place = rest.firstIndex(of: colon) {
-            rest = rest[(place + 1)...]
-            if rest.starts(with: "//".utf8) { return place + 3 }
+        while let index = rest.firstIndex(of: colon) {
+            rest = rest[(index + 1)...]
+            if rest.starts(with: "//".utf8) { return index + 3 }
         }
         return nil
     }
@@ -167,13 +167,13 @@ package enum Redaction {
         let at = UInt8(ascii: "@")
         let authorityEnd = url[start..<end].firstIndex(of: slash) ?? end
         // The last @: a password may contain one (RFC 3986 requires it encoded).
-        if let place = url[start..<authorityEnd].lastIndex(of: at) { return place }
+        if let index = url[start..<authorityEnd].lastIndex(of: at) { return index }
         // Other text than digits after the colon is the start of a password that contains /, ? or
         // #.
         guard let colon = url[start..<authorityEnd].lastIndex(of: colon), url[start] != 0x5B,
             !url[(colon + 1)..<authorityEnd].allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
-        if let place = url[authorityEnd..<end].lastIndex(of: at) { return place }
+        if let index = url[authorityEnd..<end].lastIndex(of: at) { return index }
         return authorityEnd == end && url[end...].contains(at) ? end : nil
     }
 }

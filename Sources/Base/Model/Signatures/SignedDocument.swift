@@ -34,8 +34,8 @@ enum SignedDocument {
     }
 
     private static func number(after name: String, in document: ArraySlice<UInt8>) -> Double? {
-        guard let place = end(of: name, in: document) else { return nil }
-        let digits = document[place...].drop { $0 == 0x20 || $0 == UInt8(ascii: ":") }
+        guard let index = end(of: name, in: document) else { return nil }
+        let digits = document[index...].drop { $0 == 0x20 || $0 == UInt8(ascii: ":") }
             .prefix { (0x30...0x39).contains($0) }
         guard (9...11).contains(digits.count) else { return nil }
         return Double(String(decoding: digits, as: UTF8.self))

@@ -168,16 +168,16 @@ private struct Parameters {
         // signature's.
         if isHashWithEnd, !hasProof {
             let isVague = !all.indices.contains { all[$0].meaning == .time && names[$0] != "t" }
-            for place in all.indices where all[place].meaning == .content {
-                if isVague, SignedNames.vagueContent.contains(names[place]) { continue }
-                all[place].meaning = .token
+            for index in all.indices where all[index].meaning == .content {
+                if isVague, SignedNames.vagueContent.contains(names[index]) { continue }
+                all[index].meaning = .token
             }
         }
         isSigned = hasProof || all.contains { $0.meaning == .token }
         guard hasProof else { return }
         guard names.contains("sig"), names.contains("sv") else { return }
-        for (place, name) in names.enumerated() where SignedNames.azure.contains(name) {
-            all[place].meaning = .azure
+        for (index, name) in names.enumerated() where SignedNames.azure.contains(name) {
+            all[index].meaning = .azure
         }
     }
 

@@ -15,7 +15,7 @@ package struct EventKind: Hashable, Sendable, RawRepresentable {
             AssetState.allCases.map(\.rawValue) + [
                 "paused", "resumed", "evicted", "gap", "unrecorded", "recorded",
             ])
-        + kinds("worker", ["joined", "lost", "returned", "troubled", "recovered"])
+        + kinds("worker", ["joined", "lost", "returned", "failing", "recovered"])
         + kinds("origin", ["cooldown", "open", "halfOpen", "failing", "closed"])
         + kinds("site", ["faulty", "recovered", "closed", "opened", "audited", "damaged"])
         + kinds("queue", ["active", "paused", "draining"])

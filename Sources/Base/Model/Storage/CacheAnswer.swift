@@ -1,4 +1,4 @@
-/// How a cache served an object, as its response states.
+/// The way a cache served an object, from the headers of its response.
 package struct CacheAnswer: Hashable, Sendable {
     package enum State: String, Codable, CaseIterable, Sendable {
         /// Served from the cache.

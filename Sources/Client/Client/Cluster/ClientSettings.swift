@@ -11,7 +11,7 @@ import Text
 package enum ClientSettings {
     private struct State {
         var environment = ProcessInfo.processInfo.environment
-        /// Where values come from that the environment does not set, by variable.
+        /// The origins of values that the environment does not set, by variable.
         var sources: [String: String] = [:]
     }
 

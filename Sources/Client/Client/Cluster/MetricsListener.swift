@@ -75,9 +75,9 @@ package final class MetricsListener: Service {
             return .text(404, "the metrics are at /metrics\n")
         }
         guard request.method == "GET" || request.method == "HEAD" else {
-            var refusal = HTTPResponse.text(405, "use GET to read the metrics\n")
-            refusal.headers.append(("Allow", "GET, HEAD"))
-            return refusal
+            var rejection = HTTPResponse.text(405, "use GET to read the metrics\n")
+            rejection.headers.append(("Allow", "GET, HEAD"))
+            return rejection
         }
         let (contentType, body) = page(request.header("accept"))
         return HTTPResponse(status: 200, headers: [("Content-Type", contentType)], body: body)

@@ -156,16 +156,16 @@ enum CoordinatorChecks {
                 advice: "Start workers: dray worker --root DIR.")
         }
         let finding = "\(HumanFormat.count(workers.count, "worker"))"
-        let failing = workers.filter { $0.trouble != nil }
-        guard let first = failing.first, let trouble = first.trouble else {
+        let failing = workers.filter { $0.issue != nil }
+        guard let first = failing.first, let issue = first.issue else {
             return .ok(.workers, name, finding)
         }
-        let advice = trouble.hint
+        let advice = issue.hint
         let text =
             "\(failing.count) of \(finding) cannot lease jobs: \(printable(first.name)): "
-            + trouble.message
+            + issue.message
         return failing.count == workers.count
-            ? .failed(.workers, name, text, advice: advice, code: trouble.code)
-            : .warning(.workers, name, text, advice: advice, code: trouble.code)
+            ? .failed(.workers, name, text, advice: advice, code: issue.code)
+            : .warning(.workers, name, text, advice: advice, code: issue.code)
     }
 }

@@ -10,7 +10,7 @@ enum OriginChecks {
     private static let manyCooldowns = 3
     private static let maxListed = 10
 
-    /// Judges a page of origins: one check for each in trouble, and one for all others.
+    /// Judges a page of origins: one check for each with an issue, and one for all others.
     static func all(_ page: OriginPage) -> [DoctorCheck] {
         guard !page.origins.isEmpty else {
             return [.skipped(.origins, "origins", because: "no catalog has been submitted")]

@@ -15,7 +15,7 @@ package final class WatchSession: DrainableService {
 
     package struct Plan: Sendable {
         package var query = EventQuery()
-        /// Where to begin; nil for now, or for `query.since`.
+        /// The event to begin after; nil for now, or for `query.since`.
         package var after: String?
         /// True to continue after the end of the catalog.
         package var isEndless = false

@@ -187,8 +187,8 @@ package final class FetchSession: DrainableService {
     private func fetchRest(of large: LargeObject) async -> Int {
         let starts = Self.partSize.laterStarts(of: large.totalBytes)
         await withTaskGroup(of: Void.self) { group in
-            for (place, start) in starts.enumerated() {
-                if place >= plan.connections { await group.next() }
+            for (index, start) in starts.enumerated() {
+                if index >= plan.connections { await group.next() }
                 guard firstFailure == nil else { return }
                 group.addTask { _ = await self.transfer(self.request(of: large, from: start)) }
             }

@@ -13,7 +13,7 @@ package struct ClusterLoadMerge: Sendable {
     /// A silent worker is declared lost long before.
     static let maxOpen = 60
 
-    /// As its load has been changed.
+    /// The scenario with all changes of its load.
     private var scenario: LoadScenario?
     /// Number of received changes of the load.
     package private(set) var changes = 0
@@ -49,9 +49,9 @@ package struct ClusterLoadMerge: Sendable {
     /// Adds a response and returns the seconds that it completes, in order.
     ///
     /// Throws `cluster.protocol` for unreadable seconds.
-    package mutating func take(_ news: LoadTestNews) throws(Failure) -> [LoadInterval] {
-        for change in news.changes ?? [] { take(change) }
-        let numbered = news.test.shards.filter { $0.number != nil }
+    package mutating func take(_ answer: LoadTestUpdate) throws(Failure) -> [LoadInterval] {
+        for change in answer.changes ?? [] { take(change) }
+        let numbered = answer.test.shards.filter { $0.number != nil }
         while shards.count < numbered.count {
             let index = shards.count
             shards.append(
@@ -60,7 +60,7 @@ package struct ClusterLoadMerge: Sendable {
         }
         for status in numbered { update(status) }
         var early: [LoadInterval] = []
-        for text in news.intervals {
+        for text in answer.intervals {
             guard shards.indices.contains(text.shard), text.second >= shards[text.shard].next
             else { continue }
             let interval = try Self.interval(text)
@@ -135,7 +135,7 @@ package struct ClusterLoadMerge: Sendable {
         }
     }
 
-    private static func interval(_ text: LoadTestNews.Interval) throws(Failure) -> LoadInterval {
+    private static func interval(_ text: LoadTestUpdate.Interval) throws(Failure) -> LoadInterval {
         do {
             let interval = try JSONDecoder().decode(LoadInterval.self, from: Data(text.data.utf8))
             guard interval.second == text.second else {

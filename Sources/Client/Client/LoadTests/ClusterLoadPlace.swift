@@ -58,7 +58,7 @@ package struct ClusterLoadPlace: LoadPlace {
             return try LoadParts(
                 viewerData: try SmallFile.read(path, maximumBytes: ViewerData.maxBytes).0)
         } catch {
-            throw ViewerData.refusal(path, error)
+            throw ViewerData.rejection(path, error)
         }
     }
 

@@ -148,17 +148,17 @@ package final class ClusterLoadRunner: LoadRunner {
         do {
             if let data { try await send(data, to: test.id) }
             while true {
-                let news = try await news(of: test.id, progress)
-                progress.latest = news.test
-                progress.changes += (news.changes ?? []).map {
+                let update = try await update(of: test.id, progress)
+                progress.latest = update.test
+                progress.changes += (update.changes ?? []).map {
                     LoadChange(seconds: $0.seconds, level: $0.level)
                 }
-                for interval in try progress.merge.take(news) {
+                for interval in try progress.merge.take(update) {
                     progress.report(interval, report)
                 }
-                onStatus(news.test)
-                if news.test.state == .ended, !news.hasMore {
-                    return try await end(news.test, progress)
+                onStatus(update.test)
+                if update.test.state == .ended, !update.hasMore {
+                    return try await end(update.test, progress)
                 }
             }
         } catch let failure as Failure {
@@ -215,7 +215,7 @@ package final class ClusterLoadRunner: LoadRunner {
     }
 
     /// Requests the test's changes; retries for as long as a coordinator may be unavailable.
-    private func news(of id: LoadTestID, _ progress: Progress) async throws -> LoadTestNews {
+    private func update(of id: LoadTestID, _ progress: Progress) async throws -> LoadTestUpdate {
         let follow = LoadTestFollow(
             after: progress.merge.after, waitMilliseconds: 1_000, known: progress.latest?.state,
             changes: progress.merge.changes)

@@ -65,6 +65,7 @@ package struct LocalLoadPlace: LoadPlace {
             scenario, means, addressPolicy: options.addresses.policy,
             nowSeconds: Date().timeIntervalSince1970)
         let ready = try await preflight.run()
+        try scenario.checkGroups(of: ready.plan)
         var options = options
         options.addresses = ready.addresses
         return PreparedLoad(

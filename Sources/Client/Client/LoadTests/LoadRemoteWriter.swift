@@ -110,7 +110,7 @@ private final class MetricsPost: CurlEasyDelegate {
     private var answer: [UInt8] = []
 
     private static let maxAnswerBytes = 64 << 10
-    /// Part of a refusal that is shown.
+    /// Part of a rejection that is shown.
     private static let shownBytes = 300
 
     init(_ finish: @escaping (String?) -> Void) { self.finish = finish }

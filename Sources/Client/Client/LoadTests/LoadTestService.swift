@@ -23,7 +23,7 @@ package final class LoadTestService: DrainableService {
 
     /// - Parameters:
     ///   - isConfirmed: true to start a load to public addresses without the pause.
-    ///   - pause: waits before such a load.
+    ///   - pause: waits before such a load, and before a further try of a search.
     ///   - errorForUser: converts an error of the scenario to one for the user.
     package init(
         _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ place: any LoadPlace,
@@ -84,7 +84,7 @@ package final class LoadTestService: DrainableService {
             onChange: { [display, metrics] scenario in
                 display.change(to: scenario)
                 metrics.change(to: scenario)
-            })
+            }, pause: pause)
         defer { metrics.end() }
         // Without it, the load cannot be changed, but the test can run.
         let control = try? LoadControl { text in try await LoadControl.change(session, text) }

@@ -54,7 +54,7 @@ package final class LoadTestSession: Sendable {
     /// Receives each complete second, with the totals up to then. From any thread; must not block.
     typealias Follower = @Sendable (_ interval: LoadInterval, _ result: LoadResult) -> Void
 
-    private let scenario: LoadScenario
+    let scenario: LoadScenario
     private let mode: Mode
     private let runner: any LoadRunner
     private let onStep: @Sendable (_ step: String?, LoadScenario) -> Void
@@ -63,12 +63,15 @@ package final class LoadTestSession: Sendable {
     /// The results of the run so far; nil while nothing runs.
     private let running = Mutex<LoadRecorder?>(nil)
     private let onChange: @Sendable (LoadScenario) -> Void
+    /// Waits before a further try of a load.
+    let pause: LoadTestService.Pause
 
     init(
         _ scenario: LoadScenario, _ mode: Mode, _ runner: any LoadRunner,
         onStep: @escaping @Sendable (_ step: String?, LoadScenario) -> Void,
         follower: @escaping Follower,
-        onChange: @escaping @Sendable (LoadScenario) -> Void = { _ in }
+        onChange: @escaping @Sendable (LoadScenario) -> Void = { _ in },
+        pause: @escaping LoadTestService.Pause
     ) {
         self.scenario = scenario
         self.mode = mode
@@ -76,6 +79,7 @@ package final class LoadTestSession: Sendable {
         self.onStep = onStep
         self.follower = follower
         self.onChange = onChange
+        self.pause = pause
     }
 
     /// The outcome; nil before the end.
@@ -101,53 +105,6 @@ package final class LoadTestSession: Sendable {
     private func once() async throws -> Outcome {
         let step = try await step(scenario, workers: nil, name: nil)
         return Outcome(result: step.result, failure: step.failure)
-    }
-
-    private func search(
-        _ stepSeconds: Double, _ most: Double, _ seconds: Double
-    ) async throws -> Outcome {
-        let isOpen = scenario.model != .closed
-        var ladder = LoadLadder(kind: .search, unit: isOpen ? .arrivalsPerSecond : .users)
-        let first = scenario.maxLevel
-        var search = LoadSearch(first: first, most: max(most, first), isWhole: !isOpen)
-        var caps: LoadCaps? = scenario.caps
-        var failure: Failure?
-        var repeated: Double?
-        func hasTime(_ ladder: LoadLadder) -> Bool {
-            Double(ladder.steps.count + 1) * stepSeconds <= seconds
-        }
-        while let level = search.next {
-            guard let left = caps else {
-                ladder.cap = .requests
-                break
-            }
-            guard hasTime(ladder) else {
-                ladder.cap = .seconds
-                break
-            }
-            var one = scenario.held(at: level, seconds: stepSeconds)
-            (one.caps.requests, one.caps.bytes) = (left.requests, left.bytes)
-            let figure = HumanFormat.fixed(level, places: level < 10 ? 1 : 0)
-            let text = figure + (isOpen ? "/s" : " users")
-            guard let result = try await take(one, nil, text, level, &ladder, &failure) else {
-                break
-            }
-            let limit = result.limit
-            ladder.steps[ladder.steps.count - 1].limit = limit
-            guard result.ending != .interrupted else { break }
-            caps = left.left(after: result)
-            // A busy moment of the machine may look like the generator's limit: once more.
-            if limit == .generator, repeated != level, caps != nil, hasTime(ladder) {
-                repeated = level
-                continue
-            }
-            // A step that a cap ended neither passed nor failed.
-            if limit == .cap { caps = nil } else { search.record(holds: limit == nil) }
-        }
-        ladder.highest = search.highest
-        ladder.lowestBroken = search.lowestBroken
-        let best = ladder.steps.last { $0.level == search.highest } ?? ladder.steps.last
-        return outcome(ladder, best?.result ?? LoadResult(), failure)
     }
 
     private func scale(_ workers: [Int]) async throws -> Outcome {
@@ -186,7 +143,7 @@ package final class LoadTestSession: Sendable {
 
     /// Runs one load and adds it to the steps; returns nil if it failed. Throws if there is no step
     /// to report.
-    private func take(
+    func take(
         _ scenario: LoadScenario, _ workers: Int?, _ name: String, _ level: Double,
         _ ladder: inout LoadLadder, _ failure: inout Failure?
     ) async throws -> LoadResult? {
@@ -206,11 +163,15 @@ package final class LoadTestSession: Sendable {
         }
     }
 
-    private func outcome(
+    func outcome(
         _ ladder: LoadLadder, _ result: LoadResult, _ failure: Failure?
     ) -> Outcome {
         var result = result
-        if ladder.steps.last?.result.ending == .interrupted { result.ending = .interrupted }
+        if ladder.steps.last?.result.ending == .interrupted
+            || ladder.stop?.reason == .interrupted
+        {
+            result.ending = .interrupted
+        }
         switch ladder.cap {
         case .requests:
             result.notes.append("It ended early: a limit of requests or bytes was reached.")

@@ -119,13 +119,13 @@ package struct MediaCheck: Sendable {
     ) async -> [MediaProbe.Verdict?] {
         await withTaskGroup(of: (Int, MediaProbe.Verdict?).self) { group in
             var verdicts = [MediaProbe.Verdict?](repeating: nil, count: assets.count)
-            for (place, asset) in assets.enumerated() where !Task.isCancelled {
-                if place >= Self.atATime, let (place, verdict) = await group.next() {
-                    verdicts[place] = verdict
+            for (index, asset) in assets.enumerated() where !Task.isCancelled {
+                if index >= Self.atATime, let (index, verdict) = await group.next() {
+                    verdicts[index] = verdict
                 }
-                group.addTask { (place, await self.verdict(on: asset, at: site)) }
+                group.addTask { (index, await self.verdict(on: asset, at: site)) }
             }
-            for await (place, verdict) in group { verdicts[place] = verdict }
+            for await (index, verdict) in group { verdicts[index] = verdict }
             return verdicts
         }
     }

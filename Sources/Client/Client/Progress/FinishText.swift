@@ -13,7 +13,7 @@ package enum FinishText {
             let time = TimeText.coming(at, seconds: seconds)
             let isInTime = finish.deadline == .met ? ", in time for its deadline" : ""
             return "finishes \(time)\(text(bound))\(isInTime)"
-        case .unknown(let obstacle): return "end unknown: \(text(obstacle))"
+        case .unknown(let cause): return "end unknown: \(text(cause))"
         }
     }
 
@@ -32,8 +32,8 @@ package enum FinishText {
         }
     }
 
-    private static func text(_ obstacle: CatalogFinish.Obstacle) -> String {
-        switch obstacle {
+    private static func text(_ cause: CatalogFinish.UnknownCause) -> String {
+        switch cause {
         case .noWorker(let queue): "no worker takes jobs of queue \(printable(queue))"
         case .queuePaused(let queue): "queue \(printable(queue)) is paused"
         case .siteFailing(let code): "the site cannot be written, \(printable(code.rawValue))"

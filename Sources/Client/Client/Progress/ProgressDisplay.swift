@@ -14,7 +14,7 @@ package final class ProgressDisplay: Sendable {
         var site: String?
         var meter = ProgressMeter()
         var status: CatalogStatus?
-        var troubles = Troubles()
+        var issues = Issues()
         /// Kinds of deadline outlooks that were reported.
         var outlooks: Set<DeadlineOutlook.Kind> = []
 
@@ -24,7 +24,7 @@ package final class ProgressDisplay: Sendable {
         func text(_ style: TerminalStyle) -> ProgressText? {
             status.map {
                 var text = ProgressText(status: $0, meter: meter, style: style)
-                (text.trouble, text.site) = (troubles.text, site)
+                (text.issue, text.site) = (issues.text, site)
                 return text
             }
         }
@@ -53,6 +53,9 @@ package final class ProgressDisplay: Sendable {
     /// Maximum number of asset lines: more could not be read while they change.
     private static let assetRows = 12
 
+    /// False if only messages that are needed are shown.
+    var isShown: Bool { screen.mode != .quiet }
+
     package init(mode: LiveLines.Mode, style: TerminalStyle) {
         screen = LiveLines(mode: mode)
         self.style = style
@@ -67,11 +70,11 @@ package final class ProgressDisplay: Sendable {
     }
 
     /// Shows a status, and the failure that blocks the catalog, if any.
-    func show(_ status: CatalogStatus, trouble: Troubles.Trouble? = nil) {
+    func show(_ status: CatalogStatus, issue: Issues.Issue? = nil) {
         state.withLock { state in
             let isOver = status.state == .running || status.state == .completed
             var entry = state[status.id]
-            report(entry.troubles.answer(trouble, isOver: isOver), entry)
+            report(entry.issues.answer(issue, isOver: isOver), entry)
             take(status, &entry)
             reportDeadline(status, &entry)
             state[status.id] = entry
@@ -102,7 +105,7 @@ package final class ProgressDisplay: Sendable {
     func showNoAnswer(_ text: String, of catalog: CatalogID) {
         state.withLock { state in
             var entry = state[catalog]
-            report(entry.troubles.noAnswer(text), entry)
+            report(entry.issues.noAnswer(text), entry)
             state[catalog] = entry
             draw(state)
         }
@@ -114,11 +117,11 @@ package final class ProgressDisplay: Sendable {
         entry.status = status
     }
 
-    private func report(_ lines: [Troubles.Line], _ entry: Entry) {
+    private func report(_ lines: [Issues.Line], _ entry: Entry) {
         for line in lines {
             switch (screen.mode, line) {
             case (.live, _), (.quiet, .relief): continue
-            case (_, .trouble(let text)), (_, .relief(let text)):
+            case (_, .issue(let text)), (_, .relief(let text)):
                 Console.note(entry.labelled(text))
             }
         }
@@ -140,7 +143,7 @@ package final class ProgressDisplay: Sendable {
 
     private func draw(_ state: State) {
         // Without a terminal the failure was reported already; further lines add nothing.
-        let entries = state.all.filter { screen.mode == .live || $0.troubles.text == nil }
+        let entries = state.all.filter { screen.mode == .live || $0.issues.text == nil }
         let texts = entries.compactMap { $0.text(style) }
         guard !texts.isEmpty else { return }
         screen.show(

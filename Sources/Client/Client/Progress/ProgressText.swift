@@ -1,4 +1,4 @@
-import API
+package import API
 import Model
 import Rendering
 import Text
@@ -9,7 +9,7 @@ struct ProgressText {
     let meter: ProgressMeter
     let style: TerminalStyle
     /// The failure that blocks the catalog now.
-    var trouble: String?
+    var issue: String?
     /// Name of its site, beside the same catalog at others; nil for one site.
     var site: String?
 
@@ -21,12 +21,12 @@ struct ProgressText {
         let layout = shape ?? Shape.narrowest(columns: columns)
         let (nameWidth, barWidth) = (layout.nameWidth, layout.barWidth)
         var lines = [catalogLine(layout).line]
-        if let trouble {
+        if let issue {
             var line = StyledLine()
-            line.append("  \(trouble)", .yellow)
+            line.append("  \(issue)", .yellow)
             lines.append(line)
         }
-        for text in [WaitText.line(meter.waits.current), deadline, recording].compactMap(\.self) {
+        for text in [waits, deadline, recording].compactMap(\.self) {
             var line = StyledLine()
             line.append("  \(text)", .yellow)
             lines.append(line)
@@ -139,8 +139,34 @@ struct ProgressText {
         status.state == .running ? DeadlineText.line(status) : nil
     }
 
+    /// The line of what the catalog waits for.
+    private var waits: String? {
+        let waits = meter.waits.current
+        // Nothing is tried again: the files that a worker may still be storing are deleted after it.
+        if status.isOnlyRemoving, waits.contains(where: { $0.reason == .retry(nil) }) {
+            return "waits: workers may still be storing files"
+        }
+        return WaitText.line(waits)
+    }
+
     /// The single line without a terminal, as in a log.
     var plainLine: String {
+        let place = site.map { " at \(printable($0))" } ?? ""
+        let parts = status.isOnlyRemoving ? removalParts : progressParts
+        return "\(printable(status.name))\(place): \(parts.joined(separator: ", "))"
+    }
+
+    private var removalParts: [String] {
+        let totals = status.totals
+        let parts = [
+            "removing \(HumanFormat.count(totals.removing ?? 0, "asset"))",
+            "freed \(HumanFormat.count(totals.freedFiles ?? 0, "file"))",
+            HumanFormat.bytes(totals.freedBytes ?? 0),
+        ]
+        return parts + [waits].compactMap(\.self)
+    }
+
+    private var progressParts: [String] {
         let totals = status.totals
         let reading = meter.catalog
         var parts = [
@@ -164,9 +190,8 @@ struct ProgressText {
         if totals.retries > 0 { parts.append(retries(totals.retries)) }
         if totals.failed > 0 { parts.append("\(HumanFormat.count(totals.failed)) failed") }
         if let count = totals.cancelled { parts.append("\(HumanFormat.count(count)) cancelled") }
-        if let waits = WaitText.line(meter.waits.current) { parts.append(waits) }
-        let place = site.map { " at \(printable($0))" } ?? ""
-        return "\(printable(status.name))\(place): \(parts.joined(separator: ", "))"
+        if let waits { parts.append(waits) }
+        return parts
     }
 
     // Columns of fixed width, so that nothing moves between frames.
@@ -214,6 +239,22 @@ struct ProgressText {
     }
 
     private func trimmed(_ text: String) -> String { text.filter { $0 != " " } }
+}
+
+extension CatalogStatus {
+    /// True while files are deleted, and nothing else of it is under way.
+    var isOnlyRemoving: Bool {
+        totals.removing.map { totals.ended + $0 >= totals.assets } ?? false
+    }
+
+    /// True while it runs and all that has not ended is paused.
+    package var isPaused: Bool {
+        guard state == .running, let paused = totals.paused else { return false }
+        return totals.ended + paused + (totals.removing ?? 0) >= totals.assets
+    }
+
+    /// Its state for people.
+    package var shownState: String { isPaused ? "paused" : state.rawValue }
 }
 
 extension AssetStatus {

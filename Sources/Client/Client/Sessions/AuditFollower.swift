@@ -67,10 +67,12 @@ package struct AuditFollower: Sendable {
     ) async throws(Failure) {
         defer { lines.end() }
         while true {
-            let queues = try await client.clusterStatus().queues
-            let jobs =
-                queues.filter { $0.name == audit.queue }.reduce(0) { $0 + $1.waiting + $1.leased }
-            let isRunning = try await client.isRunning(at: audit.storageURL)
+            let status = try await client.clusterStatus()
+            let jobs = status.queues.filter { $0.name == audit.queue }
+                .reduce(0) { $0 + $1.waiting + $1.leased }
+            let isRunning = status.catalogs.contains {
+                $0.storageURL == audit.storageURL && $0.state == .running
+            }
             guard jobs > 0 || isRunning else { return }
             lines.show(
                 live: { _, _ in ["repairing: \(HumanFormat.count(jobs, "job")) left"] },
@@ -86,15 +88,6 @@ package struct AuditFollower: Sendable {
     private func show(_ status: SiteAuditStatus) {
         let text = AuditText.progress(status)
         lines.show(live: { columns, _ in [String(text.prefix(columns))] }, plain: { text })
-    }
-}
-
-extension CoordinatorClient {
-    /// Returns true if a catalog of a site runs.
-    fileprivate func isRunning(at storageURL: String) async throws(Failure) -> Bool {
-        try await clusterStatus().catalogs.contains {
-            $0.storageURL == storageURL && $0.state == .running
-        }
     }
 }
 

@@ -20,26 +20,23 @@ struct CatalogFollower {
         _ catalog: CatalogID, _ client: CoordinatorClient
     ) async throws(Failure) -> CatalogStatus? {
         let began = ContinuousClock.now
-        var isNearlyDone = false
+        var totals: CatalogTotals?
         while !draining.isDraining, !Task.isCancelled {
             switch await status(of: catalog, client) {
             case .success(let status):
-                display.show(status, trouble: Self.trouble(of: status))
+                display.show(status, issue: Self.issue(of: status))
                 try Self.check(status)
                 if status.state.isTerminal || status.state == .interrupted { return status }
-                let totals = status.totals
-                let lacking = totals.segments - totals.segmentsDone - totals.segmentsFailed
-                isNearlyDone =
-                    !isRefresh && status.waits == nil && lacking <= totals.segments / 20
+                totals = isRefresh || status.waits != nil ? nil : status.totals
             case .failure(let failure):
                 guard failure.code.isOfUnavailableCluster else { throw failure }
                 display.showNoAnswer(Self.words(for: failure), of: catalog)
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
-            // Often at first, because small catalogs end soon, and again when few segments are
-            // left.
-            let patience = isNearlyDone ? 0.05 : 0.05 + elapsed / 20
-            let interval = min(isEmbedded ? 0.25 : 1, patience)
+            let pace = PollPace(longest: isEmbedded && display.isShown ? 0.25 : 1)
+            let interval = pace.seconds(
+                elapsed: elapsed, done: totals.map { $0.segmentsDone + $0.segmentsFailed } ?? 0,
+                of: totals?.segments ?? 0)
             _ = await draining.wait(atMost: .seconds(interval))
         }
         return nil
@@ -59,17 +56,17 @@ struct CatalogFollower {
 
     /// Seconds to wait for a cluster that rejects its workers' lease requests: an operator may be
     /// repairing it.
-    private static let maxTroubleSeconds = 60.0
+    private static let maxIssueSeconds = 60.0
 
     private static func check(_ status: CatalogStatus) throws(Failure) {
-        guard let trouble = status.trouble, status.state == .running,
-            Fault(of: trouble.code) == .workers, let seconds = status.troubleSeconds,
-            seconds >= maxTroubleSeconds
+        guard let issue = status.issue, status.state == .running,
+            Fault(of: issue.code) == .workers, let seconds = status.issueSeconds,
+            seconds >= maxIssueSeconds
         else { return }
         throw Failure(
             .clusterNoWork,
             "no worker could lease jobs for \(HumanFormat.duration(seconds: seconds)): "
-                + "\(trouble.code): \(trouble.message)")
+                + "\(issue.code): \(issue.message)")
     }
 
     /// The cause that blocks a catalog.
@@ -96,33 +93,33 @@ struct CatalogFollower {
     }
 
     /// Describes the failure that blocks a catalog; nil for none.
-    private static func trouble(of status: CatalogStatus) -> Troubles.Trouble? {
-        guard let trouble = status.trouble, status.state == .running else { return nil }
-        let message = printable(trouble.message)
-        return switch Fault(of: trouble.code) {
+    private static func issue(of status: CatalogStatus) -> Issues.Issue? {
+        guard let issue = status.issue, status.state == .running else { return nil }
+        let message = printable(issue.message)
+        return switch Fault(of: issue.code) {
         case .site:
-            Troubles.Trouble(
+            Issues.Issue(
                 text: "the site is not writable, its jobs wait: "
-                    + SiteFailureText.text(ofFault: trouble) + ". "
-                    + SiteFailureText.hint(ofFault: trouble, at: status.queue),
+                    + SiteFailureText.text(ofFault: issue) + ". "
+                    + SiteFailureText.hint(ofFault: issue, at: status.queue),
                 relief: "the site is writable again")
         case .room:
-            Troubles.Trouble(
+            Issues.Issue(
                 text: "the remaining jobs wait for space: "
-                    + SiteFailureText.text(ofFault: trouble),
+                    + SiteFailureText.text(ofFault: issue),
                 relief: "jobs that waited for space continue")
         case .roots:
-            Troubles.Trouble(
+            Issues.Issue(
                 text: "no worker may write to the site, its jobs wait for a worker with --root: "
-                    + SiteFailureText.text(ofFault: trouble),
+                    + SiteFailureText.text(ofFault: issue),
                 relief: "a worker may write to the site")
         case .origins:
-            Troubles.Trouble(
-                text: "no data from \(message): \(trouble.code); retrying",
+            Issues.Issue(
+                text: "no data from \(message): \(issue.code); retrying",
                 relief: "the origins respond again")
         case .workers:
-            Troubles.Trouble(
-                text: "no worker can lease jobs: \(message) (\(trouble.code))",
+            Issues.Issue(
+                text: "no worker can lease jobs: \(message) (\(issue.code))",
                 relief: "workers lease jobs again")
         }
     }

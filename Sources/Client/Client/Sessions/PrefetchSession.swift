@@ -154,7 +154,7 @@ package final class PrefetchSession: FollowingSession {
             """
             \(printable(plan.catalog.name)) is catalog \(catalog); the cluster continues.
               progress:   \(CatalogHints.follow) \(catalog)
-              interrupt:  \(CatalogHints.stop) \(catalog)
+              cancel:     \(CatalogHints.stop) \(catalog)
 
             """)
     }

@@ -2,7 +2,8 @@ package import API
 import CommandLine
 package import CoordinatorClient
 import FoundationEssentials
-import Model
+import Glibc
+package import Model
 import Rendering
 import Services
 import Text
@@ -17,10 +18,14 @@ package final class RemovalSession: FollowingSession {
         package var printsJSON: Bool
         package var isQuiet: Bool
         package var isEmbedded: Bool
+        /// True to ask on the terminal before all files of a catalog are deleted.
+        package var asks: Bool
 
         package init(
-            _ selection: SelectionAction, printsJSON: Bool, isQuiet: Bool, isEmbedded: Bool
+            _ selection: SelectionAction, printsJSON: Bool, isQuiet: Bool, isEmbedded: Bool,
+            asks: Bool
         ) {
+            self.asks = asks
             self.selection = selection
             self.printsJSON = printsJSON
             self.isQuiet = isQuiet
@@ -52,6 +57,7 @@ package final class RemovalSession: FollowingSession {
         defer { display.end() }
         // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
+        guard try await isConfirmed(client) else { return state.set(.usage) }
         let answer = try await client.apply(plan.selection, retrySeconds: 10)
         guard answer.assets > 0, let catalog = answer.catalog else {
             display.end()
@@ -71,6 +77,53 @@ package final class RemovalSession: FollowingSession {
             )
             state.set(state.detachment.hasHappened ? .success : .interrupted)
         }
+    }
+
+    /// Seconds after which a question without an answer counts as no.
+    private static let patienceSeconds = 60
+
+    /// Asks, if the plan says so, once it is known that there is such a catalog. Throws a
+    /// `UsageError` without a terminal.
+    private func isConfirmed(_ client: CoordinatorClient) async throws -> Bool {
+        guard plan.asks, let catalog = plan.selection.catalog else { return true }
+        try await Self.checkKnown(catalog, client)
+        let name = printable(catalog.name ?? catalog.id.map { "\($0)" } ?? "")
+        let question = "dray: delete all files of catalog \(name) from the edge? (y or n) "
+        guard isatty(STDERR_FILENO) == 1 else { throw Self.unconfirmed }
+        let draining = state.draining
+        let answer = await withTaskGroup(of: TerminalQuestion.Answer.self) { group in
+            group.addTask {
+                await TerminalQuestion.ask(question, atMost: .seconds(Self.patienceSeconds))
+            }
+            group.addTask {
+                await draining.wait()
+                return .none
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? .none
+        }
+        switch answer {
+        case .line(let text) where ["y", "yes"].contains(text.lowercased()): return true
+        case .noTerminal: throw Self.unconfirmed
+        case .line, .none:
+            Console.note("nothing was removed")
+            return false
+        }
+    }
+
+    private static var unconfirmed: UsageError {
+        UsageError(
+            "removing a catalog deletes all its files from the edge",
+            hint: "Add --yes to confirm, or keep the files: `dray catalog forget`.")
+    }
+
+    /// Throws `input.notFound` or `input.ambiguous` for a catalog that cannot be meant.
+    package static func checkKnown(
+        _ catalog: CatalogReference, _ client: CoordinatorClient
+    ) async throws(Failure) {
+        var query = AssetQuery(catalog)
+        query.limit = 1
+        _ = try await client.assets(query, retrySeconds: 2)
     }
 
     /// Polls the status until the files are gone and the checksum files are written; returns nil if

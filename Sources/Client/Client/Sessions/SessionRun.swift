@@ -17,7 +17,7 @@ package protocol FollowingSession: DrainableService {
     func detach() -> Bool
 }
 
-/// How following a catalog ended.
+/// The outcome of following a catalog.
 enum FollowedEnd: Sendable {
     case ended(CatalogStatus)
     /// A signal, or another process, stopped the catalog.

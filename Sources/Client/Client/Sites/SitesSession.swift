@@ -243,7 +243,7 @@ package final class SitesSession: FollowingSession {
                 """
                 \(name) at \(printable(catalog.site.queue)) is catalog \(catalog.handle.id); the cluster continues.
                   progress:   \(CatalogHints.follow) \(catalog.handle.id)
-                  interrupt:  \(CatalogHints.stop) \(catalog.handle.id)
+                  cancel:     \(CatalogHints.stop) \(catalog.handle.id)
 
                 """)
         }

@@ -3,7 +3,7 @@ package import Model
 /// A change that a request made or tried, in the audit log.
 package struct AuditEntry: Codable, Hashable, Sendable {
     package var id: Int64
-    /// When it began, in seconds since 1970.
+    /// The time of its beginning, in seconds since 1970.
     package var time: Double
     /// The token of the request; nil for that of the coordinator's environment.
     package var token: AccessTokenID?

@@ -182,7 +182,7 @@ package struct SiteAuditReport: Codable, Sendable {
     package var checkedFiles: Int64 = 0
     /// At most `WireLimits.findingsPerAuditReport`.
     package var findings: [Finding] = []
-    /// Why the worker cannot continue.
+    /// The reason why the worker cannot continue.
     package var failure: Failure?
 
     package struct Finding: Codable, Hashable, Sendable {

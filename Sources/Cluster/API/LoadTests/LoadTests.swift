@@ -119,7 +119,7 @@ package struct LoadTestStatus: Codable, Sendable {
     /// Start time; nil before it is set, then at first shortly in the future.
     package var started: Double?
     package var ended: Double?
-    /// Why it never started, or why it was stopped without a request.
+    /// The reason why it never started, or was stopped without a request.
     package var failure: Failure?
     /// The loads that it can be given while it runs; nil if its load cannot change.
     package var range: LoadRange?
@@ -214,7 +214,7 @@ package struct LoadTestFollow: Codable, Sendable {
 }
 
 /// The answer to `LoadTestFollow`.
-package struct LoadTestNews: Codable, Sendable {
+package struct LoadTestUpdate: Codable, Sendable {
     package var test: LoadTestStatus
     /// Consecutive seconds of each shard; the earliest ones first.
     package var intervals: [Interval]

@@ -58,7 +58,7 @@ package struct EvictedAsset: Codable, Hashable, Sendable {
     /// Without secrets.
     package var name: String
     package var bytes: Int64
-    /// As in `PopularAsset`; nil if no access log has shown any.
+    /// The requests by access logs, as in `PopularAsset`; nil if no log has shown any.
     package var requests: Double?
     package var servedBytes: Double?
 
@@ -142,7 +142,7 @@ package struct PopularAsset: Codable, Hashable, Sendable {
     /// Sums in which a request counts half for every week that passes.
     package var requests: Double
     package var servedBytes: Double
-    /// When it was last submitted or refreshed, in seconds since 1970.
+    /// The time of its last submission or refresh, in seconds since 1970.
     package var wantedAt: Double
     package var isPinned: Bool
 

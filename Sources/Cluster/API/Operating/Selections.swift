@@ -93,7 +93,7 @@ package struct SelectionAnswer: Codable, Hashable, Sendable {
 
     package struct Refused: Codable, Hashable, Sendable {
         package var assets: Int
-        /// Why one of them.
+        /// The reason for one of them.
         package var reason: String
 
         package init(assets: Int, reason: String) {

@@ -20,7 +20,7 @@ package struct WebhookSubmission: Codable, Sendable {
 /// `POST /v1/webhooks/{webhook}/change`: sends its events, and the deliveries that it has, to another
 /// URL or with another secret. Nil for what stays; at least one is set.
 package struct WebhookChange: Codable, Sendable {
-    /// As of a `WebhookSubmission`.
+    /// The URL, as in a `WebhookSubmission`.
     package var url: String?
     package var secret: String?
 
@@ -115,7 +115,7 @@ package struct WebhookDelivery: Codable, Hashable, Sendable {
     package var ended: Double?
     /// Status of the last answer; nil without one.
     package var status: Int?
-    /// Why the last attempt failed.
+    /// The failure of the last attempt.
     package var failure: Failure?
 
     package init(

@@ -1,6 +1,6 @@
 package import Model
 
-/// When a running catalog will end, why then, and whether that is in time.
+/// The estimated end of a running catalog, the reason for it, and whether that is in time.
 package struct CatalogFinish: Hashable, Sendable {
     package var estimate: Estimate
     package var deadline: Deadline
@@ -8,7 +8,7 @@ package struct CatalogFinish: Hashable, Sendable {
     package enum Estimate: Hashable, Sendable {
         /// In seconds since 1970, and from now.
         case finishes(at: Double, seconds: Double, Bound)
-        case unknown(Obstacle)
+        case unknown(UnknownCause)
     }
 
     /// The limit that determines the time that is left.
@@ -29,8 +29,8 @@ package struct CatalogFinish: Hashable, Sendable {
         case other(String)
     }
 
-    /// Why the end is not known.
-    package enum Obstacle: Hashable, Sendable {
+    /// The reason why the end is not known.
+    package enum UnknownCause: Hashable, Sendable {
         case noWorker(queue: String)
         case queuePaused(queue: String)
         /// Nothing can be written to the site.
@@ -84,7 +84,7 @@ extension CatalogFinish.Bound {
     }
 }
 
-extension CatalogFinish.Obstacle {
+extension CatalogFinish.UnknownCause {
     /// Name on the wire.
     package var name: String {
         switch self {
@@ -133,7 +133,7 @@ extension CatalogFinish: Codable {
                 at: try fields.decode(Double.self, forKey: .at),
                 seconds: try fields.decode(Double.self, forKey: .seconds), bound)
         case .unknown:
-            let obstacle: Obstacle =
+            let cause: UnknownCause =
                 switch reason {
                 case "noWorker": .noWorker(queue: try text(.queue))
                 case "queuePaused": .queuePaused(queue: try text(.queue))
@@ -145,7 +145,7 @@ extension CatalogFinish: Codable {
                 case "noSize": .noSize
                 default: .other(reason)
                 }
-            estimate = .unknown(obstacle)
+            estimate = .unknown(cause)
         }
     }
 
@@ -166,10 +166,10 @@ extension CatalogFinish: Codable {
             case .otherCatalogs(let count): try fields.encode(count, forKey: .catalogs)
             case .siteBandwidth, .schedule, .nothingLeft, .other: break
             }
-        case .unknown(let obstacle):
+        case .unknown(let cause):
             try fields.encode(State.unknown, forKey: .state)
-            try fields.encode(obstacle.name, forKey: .reason)
-            switch obstacle {
+            try fields.encode(cause.name, forKey: .reason)
+            switch cause {
             case .noWorker(let queue), .queuePaused(let queue):
                 try fields.encode(queue, forKey: .queue)
             case .siteFailing(let code): try fields.encode(code, forKey: .code)

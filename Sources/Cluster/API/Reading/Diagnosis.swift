@@ -48,7 +48,7 @@ package struct DatabaseDiagnosis: Codable, Sendable {
     package var schemaVersion = 0
     /// The version that this coordinator, or this binary, uses.
     package var neededSchemaVersion = 0
-    /// Why the schema cannot be used.
+    /// The reason why the schema cannot be used.
     package var schemaFailure: Failure?
     /// Selected settings of the server, with their units.
     package var settings: [String: String] = [:]

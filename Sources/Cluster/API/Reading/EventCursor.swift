@@ -2,7 +2,7 @@ package import Model
 
 /// A position among the events of a database: after one of them, or before all that come.
 ///
-/// As a text it is opaque to clients, and short.
+/// Its text is opaque to clients, and short.
 package struct EventCursor: Hashable, Comparable, Sendable {
     /// Number of the transaction that made the event.
     package let transaction: Int64

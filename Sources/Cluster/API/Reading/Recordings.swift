@@ -9,7 +9,7 @@ package struct AssetRecording: Codable, Hashable, Sendable {
     package var gaps: Int
     /// Seconds that are listed and not stored; 0 after the end.
     package var behindSeconds: Double
-    /// Why it has ended; nil while its manifests are reloaded.
+    /// The reason for its end; nil while its manifests are reloaded.
     package var end: RecordingEnd?
     /// Names of renditions or representations that have joined the title since, and are not
     /// recorded; nil for none.
@@ -25,7 +25,7 @@ package struct CatalogRecording: Codable, Hashable, Sendable {
     /// Totals of the titles.
     package var segments: Int
     package var gaps: Int
-    /// Of the title that is furthest behind.
+    /// The delay of the title that is furthest behind, in seconds.
     package var behindSeconds: Double
     /// Number of renditions and representations that are not recorded.
     package var unrecorded: Int

@@ -16,8 +16,8 @@ package struct CatalogStatus: Codable, Sendable {
     package var traceID: String?
     /// Failure that stops the catalog, and its duration in seconds. Its site is not writable, no
     /// live worker can get work, or all its origins are in cooldown.
-    package var trouble: Failure?
-    package var troubleSeconds: Double?
+    package var issue: Failure?
+    package var issueSeconds: Double?
     /// Earliest time to lease its first job, in seconds since 1970.
     package var notBefore: Double?
     /// Deadline, in seconds since 1970.
@@ -29,8 +29,8 @@ package struct CatalogStatus: Codable, Sendable {
     /// Reasons why none of its jobs run: those that end last first, 5 at most. Nil while a job
     /// runs.
     package var waits: [CatalogWait]?
-    /// When it ends, from the rate of the last half to two and a half minutes, and its limits; nil
-    /// unless it runs.
+    /// The estimated end, from the rate of the last half to two and a half minutes, and its limits;
+    /// nil unless it runs.
     package var finish: CatalogFinish?
     /// Outlook of the deadline; nil while it may be met.
     package var outlook: DeadlineOutlook?
@@ -113,9 +113,9 @@ package struct AssetStatus: Codable, Sendable {
     /// Its final key, relative to the site: for a title, the manifest's, which is the entry to
     /// play.
     package var path: String?
-    /// When it may begin, in seconds since 1970; nil once it may.
+    /// The time at which it may begin, in seconds since 1970; nil once it may.
     package var notBefore: Double?
-    /// When its files are deleted, in seconds since 1970; nil for never.
+    /// The time when its files are deleted, in seconds since 1970; nil for never.
     package var expiresAt: Double?
     /// Files and bytes that workers have deleted; nil unless it is or was removed.
     package var freedFiles: Int?
@@ -263,8 +263,8 @@ package struct ClusterStatus: Codable, Sendable {
         package var activeTransfers: Int
         /// Seconds since its last heartbeat, by the database's clock.
         package var silentSeconds: Double
-        /// Why it gets no work from a reachable coordinator.
-        package var trouble: Failure?
+        /// The reason why it gets no work from a reachable coordinator.
+        package var issue: Failure?
         /// Version of its binary; nil if it does not report it.
         package var version: String?
         /// Leases that it holds, and the age of the oldest in seconds; nil for none.
@@ -277,7 +277,7 @@ package struct ClusterStatus: Codable, Sendable {
         /// True if it has held a lease for five minutes and stored nothing meanwhile, though nothing
         /// keeps it from working.
         package var isStuck: Bool {
-            trouble == nil && (leases ?? 0) > 0 && (leaseSeconds ?? 0) >= Self.stuckSeconds
+            issue == nil && (leases ?? 0) > 0 && (leaseSeconds ?? 0) >= Self.stuckSeconds
                 && (resultSeconds ?? .infinity) >= Self.stuckSeconds
         }
 

@@ -47,12 +47,12 @@ package struct SourceStatus: Codable, Sendable {
     /// Time of the last reading; nil before the first.
     package var read: Double?
     package var result: SourceResult?
-    /// Why the last reading failed.
+    /// The failure of the last reading.
     package var failure: Failure?
     /// Readings in a row that failed.
     package var failures: Int
-    /// When a list was last applied, and the number of its assets, of those that it added, and of those
-    /// that it no longer named.
+    /// The time when a list was last applied, and the number of its assets, of those that it added,
+    /// and of those that it no longer named.
     package var applied: Double?
     package var assets: Int64?
     package var added: Int64?

@@ -82,7 +82,7 @@ package struct SourceReport: Codable, Sendable {
     package var sha256: String?
     package var assets: Int64?
     package var added: Int64?
-    /// Why it failed.
+    /// The reason for its failure.
     package var failure: Failure?
 
     package init(worker: WorkerID, lease: LeaseID, result: SourceResult) {

@@ -40,14 +40,14 @@ package struct Heartbeat: Codable, Sendable {
     package var siteShares: [SiteQuotaUse]?
     /// Its reports on the sites of its jobs; nil for no report.
     package var sites: [SiteReport]?
-    /// Why it gets no work from a reachable coordinator; nil while it gets work, or none is
-    /// reachable.
-    package var trouble: Failure?
+    /// The reason why it gets no work from a reachable coordinator; nil while it gets work, or none
+    /// is reachable.
+    package var issue: Failure?
     /// Its work since it started; nil if nothing changed since the last report.
     package var done: WorkDone?
     /// The same for runs of catalogs, up to `WireLimits.runsPerHeartbeat`; nil for none.
     package var runs: [RunWork]?
-    /// As in `LeaseRequest`.
+    /// The roots, as in `LeaseRequest`.
     package var roots: [String]?
     package var refusedSites: [SiteID]?
     /// The queues whose jobs it leases; nil for all of them.

@@ -181,7 +181,7 @@ package enum JobField: Int, WireField {
     case abandonedMultipart
     /// True for a rewritten manifest; otherwise null.
     case isRewritten
-    /// Of a byte range that is stored as a file of its own; otherwise null.
+    /// The offset of a byte range that is stored as a file of its own; otherwise null.
     case objectOffset
     case mirrors, mirrorOrigin, knownValidator, knownVerified
     case stated, parts

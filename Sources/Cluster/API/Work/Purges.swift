@@ -16,7 +16,8 @@ package struct PurgeRequest: Codable, Sendable {
         package var file: Int64
         /// True if a file had the key.
         package var deleted: Bool
-        /// Why it could not be deleted: it is tried again later. Nil if nothing has the key now.
+        /// The reason why it could not be deleted: it is tried again later. Nil if nothing has the
+        /// key now.
         package var failure: Failure?
 
         package init(file: Int64, deleted: Bool, failure: Failure? = nil) {

@@ -62,7 +62,7 @@ package struct RefreshFile: Codable, Hashable, Sendable {
     /// Further digests in the list, a text of `FurtherDigests`.
     package var digests: String?
     package var stored: StoredObject
-    /// As in `JobReport`.
+    /// The validator, as in `JobReport`.
     package var validator: String?
     /// True if a digest was compared when it was fetched; nil is false.
     package var verified: Bool?

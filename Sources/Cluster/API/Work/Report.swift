@@ -66,7 +66,7 @@ package struct JobReport: Hashable, Sendable {
         /// Seconds for which the origin's response is fresh, `WireLimits.freshSeconds`: of a file, or of
         /// the manifest of a title that is fresh for the shortest time. Nil if none states it.
         package var freshSeconds: Int?
-        /// How a cache served the object: a text of `CacheAnswer`; nil for other sites.
+        /// The way a cache served the object, a text of `CacheAnswer`; nil for other sites.
         package var cache: String?
 
         package init(

@@ -161,9 +161,9 @@ struct APIPage {
         | after a token was created | 409, `input.alreadyCreated`: the token's text is not kept, nor are answers beyond 64 KiB |
 
         The key is recorded in the transaction that creates, so two requests with one key never create twice. If a
-        coordinator is killed, or the database fails, while it answers, send the request again with its key: it gets the
-        first answer if that request had its effect, and is made if it had none. Other changes may be repeated as they
-        are: a second one finds nothing left to change. [Decision 21](decisions/0021-keys-of-requests.md) has the
+        coordinator is killed, or the database fails, while it answers, send the request again with its key. If the
+        first request took effect, you get its answer; otherwise the request is made now. Other changes may be repeated
+        as they are: a second one finds nothing left to change. [Decision 21](decisions/0021-keys-of-requests.md) has the
         alternatives.
 
         ## Rates

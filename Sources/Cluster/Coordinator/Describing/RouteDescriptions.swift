@@ -253,7 +253,7 @@ extension RouteDescription {
             .json(LoadTestDataAnswer.self)),
         "POST /v1/load-tests/{test}/follow": Self(
             "Returns the changes of a load test, and keeps it running.",
-            body: LoadTestFollow.self, .json(LoadTestNews.self)),
+            body: LoadTestFollow.self, .json(LoadTestUpdate.self)),
         "POST /v1/load-tests/{test}/load": Self(
             "Changes the rate or the users of a running load test, from two seconds after to its "
                 + "planned end.",

@@ -46,7 +46,7 @@ final class EventHub: Service {
     private struct State {
         /// Open streams by number.
         var streams: [Int: OpenStream] = [:]
-        /// How many of them an issued token has; none is zero.
+        /// The number of open streams of each issued token; none is zero.
         var counts: [AccessTokenID: Int] = [:]
         /// Streams that `run` has not taken yet.
         var opened: [EventFollower] = []

@@ -24,7 +24,7 @@ extension Chore {
             Chore("look for sites to probe", every: .seconds(1)) { try await memory.loadProbes() },
             Chore("read site limits", every: .seconds(1)) { try await memory.loadSiteBounds() },
             Chore("end expired leases", every: .seconds(1)) {
-                let ended = try await queue.leases.sweep()
+                let ended = try await queue.jobs.leases.sweep()
                 metrics.lostJobs.add(ended)
                 if ended > 0 { log.warning("leases expired", ["jobs": ended]) }
             },
@@ -33,17 +33,17 @@ extension Chore {
                 if moved > 0 { log.info("jobs moved to mirrors", ["jobs": moved]) }
             },
             Chore("release jobs that wait for neighbours", every: .seconds(1)) {
-                let moved = try await queue.neighbours.release()
+                let moved = try await queue.origins.neighbours.release()
                 if moved > 0 { log.info("jobs released for neighbours", ["jobs": moved]) }
             },
             Chore("apply rights", every: .seconds(1)) {
-                if try await queue.purges.applyRights() > 0 { signal.fire() }
+                if try await queue.files.purges.applyRights() > 0 { signal.fire() }
             },
             Chore("reconcile removals", every: .seconds(1)) {
-                if try await queue.purges.reconcile() > 0 { signal.fire() }
+                if try await queue.files.purges.reconcile() > 0 { signal.fire() }
             },
             Chore("evict assets", every: .seconds(1)) {
-                let evicted = try await queue.evictions.run()
+                let evicted = try await queue.files.evictions.run()
                 if evicted > 0 {
                     log.info("assets evicted", ["count": evicted])
                     signal.fire()
@@ -63,15 +63,15 @@ extension Chore {
                 try await memory.loadSources()
             },
             Chore("refresh catalogs that are due", every: .seconds(1)) {
-                if try await queue.sources.refreshDue() > 0 { signal.fire() }
+                if try await queue.catalogs.sources.refreshDue() > 0 { signal.fire() }
             },
             // Their times are minutes at least.
             Chore("refresh assets that are due", every: .seconds(10)) {
-                if try await queue.assetRefreshes.start() > 0 { signal.fire() }
+                if try await queue.files.assetRefreshes.start() > 0 { signal.fire() }
             },
             // Due jobs cause no notification.
             Chore("look for work that is due", every: .seconds(1)) {
-                if signal.waiterCount > 0, try await queue.claims.hasWork() { signal.fire() }
+                if signal.waiterCount > 0, try await queue.jobs.claims.hasWork() { signal.fire() }
             },
             Chore("delete outdated rows", every: .seconds(30)) {
                 try await queue.housekeeping.tables.delete()
@@ -85,29 +85,29 @@ extension Chore {
             },
             Chore("delete old events", every: .seconds(10)) { try await queue.events.trim() },
             Chore("end old webhook deliveries", every: .seconds(10)) {
-                metrics.webhooks.count(.dead, try await queue.webhooks.expire())
+                metrics.webhooks.count(.dead, try await queue.events.webhooks.expire())
             },
             Chore("delete old webhook deliveries", every: .seconds(10)) {
-                try await repeated { try await queue.webhooks.trim() }
+                try await repeated { try await queue.events.webhooks.trim() }
             },
             Chore("record uses of access tokens", every: .seconds(10)) {
-                try await queue.tokens.noteUses(of: memory.access.takeUsed())
+                try await queue.access.tokens.noteUses(of: memory.access.takeUsed())
             },
             Chore("delete old audit records", every: .seconds(10)) {
                 let days = queue.settings.auditDays
-                try await repeated { try await queue.audit.trim(olderThanDays: days) }
-                try await queue.tokens.forget(olderThanDays: days)
+                try await repeated { try await queue.access.audit.trim(olderThanDays: days) }
+                try await queue.access.tokens.forget(olderThanDays: days)
             },
             // Before catalogs are deleted, whose names the figures have.
             Chore("add up daily figures", every: .seconds(10)) {
-                try await queue.metFailures.fold()
-                try await queue.daily.fold()
+                try await queue.figures.metFailures.fold()
+                try await queue.figures.daily.fold()
             },
             Chore("delete old daily figures", every: .seconds(3_600)) {
-                try await queue.daily.trim()
+                try await queue.figures.daily.trim()
             },
             Chore("delete old keys of requests", every: .seconds(10)) {
-                try await repeated { try await queue.requests.trim() }
+                try await repeated { try await queue.access.requests.trim() }
             },
             Chore("delete old catalogs", every: .seconds(60)) {
                 guard let days = queue.settings.retentionDays else { return }

@@ -43,12 +43,12 @@ struct ClusterMemory: Sendable {
     /// Reads the access tokens. If one was revoked, waiting requests check theirs again.
     func loadTokens() async throws(Failure) {
         let read = access.beginRead()
-        guard access.store(try await queue.tokens.known(), of: read) else { return }
-        for signal in [signal, cooling.signal, loadTests.news] { signal.fire() }
+        guard access.store(try await queue.access.tokens.known(), of: read) else { return }
+        for signal in [signal, cooling.signal, loadTests.changeSignal] { signal.fire() }
     }
 
     func loadAudits() async throws {
-        if audits.set(try await queue.siteAudits.called()) { signal.fire() }
+        if audits.set(try await queue.sites.audits.called()) { signal.fire() }
     }
 
     func loadProbes() async throws {
@@ -56,7 +56,7 @@ struct ClusterMemory: Sendable {
     }
 
     func loadSources() async throws {
-        if sources.set(try await queue.sources.called()) { signal.fire() }
+        if sources.set(try await queue.catalogs.sources.called()) { signal.fire() }
     }
 
     // MARK: Reads that log their failures
@@ -75,7 +75,7 @@ struct ClusterMemory: Sendable {
         await attempt("read the load tests") {
             if loadTests.set(try await queue.loadTests.supervision.called()) { signal.fire() }
         }
-        loadTests.news.fire()
+        loadTests.changeSignal.fire()
     }
 
     /// Reads the audits that need a worker. A new one notifies waiting workers at once.
@@ -104,7 +104,7 @@ struct ClusterMemory: Sendable {
 
     /// Creates audits that are due, and stores those that need a worker.
     func reconcileAudits() async throws {
-        try await queue.siteAudits.reconcile()
+        try await queue.sites.audits.reconcile()
         try await loadAudits()
     }
 

@@ -101,11 +101,12 @@ struct ClusterMetrics: Sendable {
             byQueue { $0.floorBytes.map { Double($0) } })
         registry.gauges(
             "dray_site_quota_bytes", ["queue"], maxSeries: most,
-            "Quota of the site: the most that its catalogs may hold.",
+            "Quota of the site: the most that its catalogs may have stored there.",
             byQueue { $0.quotaBytes.map { Double($0) } })
         registry.gauges(
             "dray_site_used_bytes", ["queue"], maxSeries: most,
-            "Bytes that the site's catalogs hold.", byQueue { Double($0.usedBytes) })
+            "Bytes that the site's catalogs have stored there, until they are deleted.",
+            byQueue { Double($0.usedBytes) })
         registry.gauges(
             "dray_site_failing", ["queue", "code"], maxSeries: most,
             "1 for a site that cannot be written, with the failure code.",

@@ -8,9 +8,9 @@ import Text
 /// code.
 enum FailureAnswer {
     /// Returns the response for a request that the server itself rejects.
-    static func refusal(_ refusal: HTTPServer.Refusal) -> HTTPResponse {
+    static func rejection(_ rejection: HTTPServer.Rejection) -> HTTPResponse {
         let code: FailureCode =
-            switch refusal {
+            switch rejection {
             case .malformedRequest, .malformedTarget, .versionNotSupported, .unknownCoding:
                 .inputMalformed
             case .targetTooLong, .headersTooLarge, .bodyTooLarge: .inputTooLarge
@@ -22,7 +22,7 @@ enum FailureAnswer {
             case .unsendableAnswer: .workerInternal
             }
         return response(
-            to: Failure(code, "The request: \(refusal.reason)."), status: refusal.status)
+            to: Failure(code, "The request: \(rejection.reason)."), status: rejection.status)
     }
 
     /// Returns the failure that an error stands for; that of a bug for an unexpected one.

@@ -3,7 +3,7 @@ import JobQueue
 import Model
 import Synchronization
 
-/// How many requests of one sender a coordinator answers.
+/// The number of requests of one sender that a coordinator answers.
 package struct RequestRate: Sendable, Equatable {
     /// Requests per second, from 1.
     package var perSecond: Int
@@ -121,7 +121,7 @@ final class RateLimiter: Sendable {
             guard buckets?.take(caller.id, now: now()) == false else { return nil }
             return buckets?.rate.perSecond
         }
-        if let most { throw Self.refusal("The token \(caller.name) is", most) }
+        if let most { throw Self.rejection("The token \(caller.name) is", most) }
     }
 
     /// Counts a request without a valid token. Throws `cluster.rateLimited`.
@@ -133,11 +133,11 @@ final class RateLimiter: Sendable {
             return buckets?.rate.perSecond
         }
         if let most {
-            throw Self.refusal("Requests from this address without a valid token are", most)
+            throw Self.rejection("Requests from this address without a valid token are", most)
         }
     }
 
-    private static func refusal(_ subject: String, _ most: Int) -> Failure {
+    private static func rejection(_ subject: String, _ most: Int) -> Failure {
         Failure(.clusterRateLimited, "\(subject) limited to \(most) requests per second.")
     }
 }

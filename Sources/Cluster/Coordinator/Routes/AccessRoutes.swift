@@ -10,7 +10,7 @@ struct AccessRoutes: Sendable {
     let memory: ClusterMemory
 
     func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try .wire(try await queue.tokens.list())
+        try .wire(try await queue.access.tokens.list())
     }
 
     /// Creates a token, and answers with its text, which is kept nowhere.
@@ -26,7 +26,7 @@ struct AccessRoutes: Sendable {
         return Change(detailed: ChangeText.text(of: checked)) { key in
             let token = AccessToken.issued()
             let hash = SHA256Digest(hashing: Array(token.text.utf8))
-            let status = try await queue.tokens.create(
+            let status = try await queue.access.tokens.create(
                 checked, hash: hash.withUnsafeBytes { Array($0) }, by: caller.name, key: key)
             // Here at once; elsewhere by the notification.
             await memory.readTokens()
@@ -43,7 +43,7 @@ struct AccessRoutes: Sendable {
         let _: NoFields = try RequestBody.read(request)
         try Validation.text(token, "token", 1...100)
         return Change(detailed: "token \(token)") { _ in
-            let status = try await queue.tokens.revoke(token)
+            let status = try await queue.access.tokens.revoke(token)
             await memory.readTokens()
             let isNumber = Int64(token) != nil
             return Change.Made(
@@ -53,7 +53,7 @@ struct AccessRoutes: Sendable {
     }
 
     func audit(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var page = try await queue.audit.page(
+        var page = try await queue.access.audit.page(
             after: try PageCursor.number(in: request, of: "audit"),
             limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "audit")

@@ -27,7 +27,7 @@ struct CatalogRoutes: Sendable {
     func refreshSummary(
         _ request: HTTPRequest, _ path: PathParameters
     ) async throws -> HTTPResponse {
-        try .wire(try await queue.refreshes.summary(of: try Self.catalog(path)))
+        try .wire(try await queue.files.refreshes.summary(of: try Self.catalog(path)))
     }
 
     // MARK: Changes
@@ -51,7 +51,8 @@ struct CatalogRoutes: Sendable {
             detailed: "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
                 + "\(opened.priority)"
         ) { key in
-            let handle = try await queue.submissions.open(opened, trace: .current, key: key)
+            let handle = try await queue.catalogs.submissions.open(
+                opened, trace: .current, key: key)
             return Change.Made(try .wire(handle), detail: "number \(handle.id)")
         }
     }
@@ -63,9 +64,10 @@ struct CatalogRoutes: Sendable {
         let catalog = try Self.catalog(path)
         let batch: AssetBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        try await caller.require(catalog, queue.tokens)
+        try await caller.require(catalog, queue.access.tokens)
         return Change("catalog \(catalog), submission \(batch.generation)", isPart: true) {
-            try await queue.submissions.add(batch.assets, to: catalog, generation: batch.generation)
+            try await queue.catalogs.submissions.add(
+                batch.assets, to: catalog, generation: batch.generation)
             return .done
         }
     }
@@ -75,10 +77,10 @@ struct CatalogRoutes: Sendable {
     ) async throws -> Change {
         let catalog = try Self.catalog(path)
         let start: CatalogStartRequest = try RequestBody.read(request)
-        try await caller.require(catalog, queue.tokens)
+        try await caller.require(catalog, queue.access.tokens)
         return Change("catalog \(catalog), submission \(start.generation)") {
             try .wire(
-                try await queue.submissions.start(
+                try await queue.catalogs.submissions.start(
                     catalog, generation: start.generation, skipsFailed: start.skipsFailed == true))
         }
     }
@@ -88,9 +90,9 @@ struct CatalogRoutes: Sendable {
     ) async throws -> Change {
         let catalog = try Self.catalog(path)
         let _: NoFields = try RequestBody.read(request)
-        try await caller.require(catalog, queue.tokens)
+        try await caller.require(catalog, queue.access.tokens)
         return Change("catalog \(catalog)") {
-            try await queue.submissions.interrupt(catalog)
+            try await queue.catalogs.submissions.interrupt(catalog)
             return .done
         }
     }
@@ -110,7 +112,7 @@ struct CatalogRoutes: Sendable {
                     "The token \(caller.name) is bound to sites: name one catalog of them.")
             }
             let catalog = try await queue.catalogs.selections.catalog(named)
-            try await caller.require(catalog, queue.tokens)
+            try await caller.require(catalog, queue.access.tokens)
             action.catalog = CatalogReference(catalog)
         }
         let selected = action
@@ -164,7 +166,7 @@ struct CatalogRoutes: Sendable {
         guard let last = Int64(after) else {
             throw Validation.wrong("after", after, "the next of a page")
         }
-        var report = try await queue.cacheAnswers.report(
+        var report = try await queue.catalogs.cacheAnswers.report(
             of: try Self.catalog(path), after: last,
             limit: try Validation.limit(request.queryValue("limit")))
         if !caller.seesSecrets {

@@ -23,7 +23,7 @@ struct DiagnosisRoutes: Sendable {
         let found = await result(atMost: .seconds(Self.databaseSeconds)) {
             [queue] () -> Result<DatabaseDiagnosis, Failure> in
             do throws(Failure) {
-                return .success(try await queue.diagnoses.read())
+                return .success(try await queue.figures.diagnoses.read())
             } catch {
                 return .failure(error)
             }

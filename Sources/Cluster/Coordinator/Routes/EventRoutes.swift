@@ -108,7 +108,7 @@ struct EventRoutes: Sendable {
             let reference = try CatalogReference.read(
                 text, site: request.queryValue("site"))
             let catalog = try await queue.catalogs.selections.catalog(reference)
-            try await caller.require(catalog, queue.tokens)
+            try await caller.require(catalog, queue.access.tokens)
             filter.catalog = catalog
         } else if let site = request.queryValue("site") {
             throw Validation.wrong("site", site, "only with the name of a catalog")

@@ -45,7 +45,7 @@ struct LeaseRoutes: Sendable {
             let probe = try await probe(for: wanted)
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
-            var grant = try await queue.claims.lease(wanted, as: lease)
+            var grant = try await queue.jobs.claims.lease(wanted, as: lease)
             metrics.claimDuration.record(clock.now - askedAt)
             metrics.count(grant)
             grant.waitedSeconds = waited
@@ -63,7 +63,8 @@ struct LeaseRoutes: Sendable {
             }
             // No notification announces that a worker may try a job alone.
             let patience =
-                queue.claims.queues.awaitsTrial(in: wanted.queues) ? min(rest, .seconds(1)) : rest
+                queue.jobs.claims.queues.awaitsTrial(in: wanted.queues)
+                ? min(rest, .seconds(1)) : rest
             await signal.wait(after: version, atMost: patience)
             // A stopping coordinator grants no leases.
             guard !signal.isClosed else { return try .wire(grant, for: request) }
@@ -101,7 +102,7 @@ struct LeaseRoutes: Sendable {
         _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
     ) async throws -> HTTPResponse {
         let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned()) }
-        _ = try await queue.reports.record(ReportRequest(worker: worker, results: results))
+        _ = try await queue.jobs.reports.record(ReportRequest(worker: worker, results: results))
         return .done
     }
 
@@ -130,7 +131,7 @@ struct LeaseRoutes: Sendable {
 
     func release(_ request: HTTPRequest) async throws -> HTTPResponse {
         let release: LeaseRelease = try RequestBody.read(request)
-        try await queue.leases.release(release)
+        try await queue.jobs.leases.release(release)
         return .done
     }
 
@@ -141,7 +142,7 @@ struct LeaseRoutes: Sendable {
         try Validation.check(heartbeat)
         if caller.isBoundToQueues { try await bound(&heartbeat, to: caller) }
         let start = ContinuousClock.now
-        var answer = try await queue.leases.heartbeat(heartbeat)
+        var answer = try await queue.jobs.leases.heartbeat(heartbeat)
         metrics.heartbeatDuration.record(.now - start)
         answer.cooling = cooling.answer
         answer.loadTests = loadTests.all(for: caller.isBoundToQueues ? heartbeat.queues ?? [] : [])
@@ -153,7 +154,7 @@ struct LeaseRoutes: Sendable {
         heartbeat.queues = try caller.narrowed(heartbeat.queues ?? [])
         let sites = (heartbeat.sites ?? []).map(\.site) + (heartbeat.siteShares ?? []).map(\.site)
         guard !sites.isEmpty else { return }
-        let allowed = try await caller.allowed(Set(sites), queue.tokens)
+        let allowed = try await caller.allowed(Set(sites), queue.access.tokens)
         heartbeat.sites?.removeAll { !allowed.contains($0.site) }
         heartbeat.siteShares?.removeAll { !allowed.contains($0.site) }
     }

@@ -91,7 +91,7 @@ struct LoadTestRoutes: Sendable {
         return try await hold(
             request, caller, milliseconds: asked.waitMilliseconds,
             pollMilliseconds: Self.followMilliseconds,
-            isNews: {
+            isChanged: {
                 !$0.intervals.isEmpty || $0.changes != nil || $0.test.state != asked.known
             },
             read: { _ in
@@ -109,7 +109,7 @@ struct LoadTestRoutes: Sendable {
         let shards = queue.loadTests.shards
         return try await hold(
             request, caller, milliseconds: report.waitMilliseconds,
-            isNews: { $0.kind != report.known || $0.changes != nil },
+            isChanged: { $0.kind != report.known || $0.changes != nil },
             read: { isFirst in
                 isFirst
                     ? try await shards.report(report, of: id)
@@ -118,27 +118,27 @@ struct LoadTestRoutes: Sendable {
             })
     }
 
-    /// Reads an answer, and again whenever a load test has changed, until it is news or the time is over.
+    /// Reads an answer, and again whenever a load test has changed, until the answer has changed or the time is over.
     ///
     /// - Parameter pollMilliseconds: also reads after this time without a change.
     private func hold<Answer: Encodable & Sendable>(
         _ request: HTTPRequest, _ caller: Caller, milliseconds: Int,
         pollMilliseconds: Int = WireLimits.loadWaitMilliseconds,
-        isNews: (Answer) -> Bool, read: (_ isFirst: Bool) async throws -> Answer
+        isChanged: (Answer) -> Bool, read: (_ isFirst: Bool) async throws -> Answer
     ) async throws -> HTTPResponse {
         let clock = ContinuousClock()
         let deadline = clock.now + .milliseconds(milliseconds)
         var isFirst = true
         while true {
-            let version = loadTests.news.version
+            let version = loadTests.changeSignal.version
             try caller.requireCurrent()
             let answer = try await read(isFirst)
             isFirst = false
             let rest = clock.now.duration(to: deadline)
-            guard !isNews(answer), rest > .zero, !loadTests.news.isClosed,
+            guard !isChanged(answer), rest > .zero, !loadTests.changeSignal.isClosed,
                 request.isPeerConnected()
             else { return try .wire(answer) }
-            await loadTests.news.wait(
+            await loadTests.changeSignal.wait(
                 after: version, atMost: min(rest, .milliseconds(pollMilliseconds)))
         }
     }

@@ -28,7 +28,7 @@ struct OperatorRoutes: Sendable {
     }
 
     func report(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try .wire(try await queue.daily.report(try DailyReportQuery.read(request)))
+        try .wire(try await queue.figures.daily.report(try DailyReportQuery.read(request)))
     }
 
     // MARK: Changes

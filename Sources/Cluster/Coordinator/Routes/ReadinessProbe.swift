@@ -10,7 +10,7 @@ actor ReadinessProbe {
 
     func isReady() async -> Bool {
         if let underWay { return await underWay.value }
-        let probe = Task { [queue] in (try? await queue.claims.hasWork()) != nil }
+        let probe = Task { [queue] in (try? await queue.jobs.claims.hasWork()) != nil }
         underWay = probe
         let isReady = await probe.value
         underWay = nil

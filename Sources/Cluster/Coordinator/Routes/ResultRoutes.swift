@@ -16,7 +16,7 @@ struct ResultRoutes: Sendable {
         let report: ReportRequest = try RequestBody.read(request)
         try Validation.check(report)
         let start = ContinuousClock.now
-        let answers = try await queue.reports.record(report)
+        let answers = try await queue.jobs.reports.record(report)
         metrics.reportDuration.record(.now - start)
         metrics.count(report.results, answers)
         try Self.requireAnyHeld(answers)
@@ -29,7 +29,7 @@ struct ResultRoutes: Sendable {
     func segments(_ request: HTTPRequest) async throws -> HTTPResponse {
         let batch: SegmentBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        let verdict = try await queue.segments.add(batch)
+        let verdict = try await queue.jobs.segments.add(batch)
         try Self.requireAnyHeld([verdict])
         return try .wire(VerdictAnswer(verdict: verdict))
     }
@@ -37,7 +37,7 @@ struct ResultRoutes: Sendable {
     func split(_ request: HTTPRequest) async throws -> HTTPResponse {
         let split: SplitRequest = try RequestBody.read(request)
         try Validation.check(split)
-        let verdict = try await queue.splits.split(split)
+        let verdict = try await queue.jobs.splits.split(split)
         try Self.requireAnyHeld([verdict])
         return try .wire(VerdictAnswer(verdict: verdict))
     }
@@ -56,7 +56,7 @@ struct ResultRoutes: Sendable {
         guard let number = Int64(site), number > 0 else {
             throw Validation.wrong("site", site, "a site's number")
         }
-        try await caller.require(SiteID(number), queue.tokens)
+        try await caller.require(SiteID(number), queue.access.tokens)
         var page = try await queue.sites.checksums.page(
             site: SiteID(number), directory: request.queryValue("directory") ?? "",
             after: try PageCursor.position(in: request, of: "checksums"),
@@ -70,20 +70,20 @@ struct ResultRoutes: Sendable {
     ) async throws -> HTTPResponse {
         let wanted: SiteVolumeRequest = try RequestBody.read(request)
         try Validation.check(wanted)
-        try await caller.require(wanted.site, queue.tokens)
+        try await caller.require(wanted.site, queue.access.tokens)
         return try .wire(try await queue.sites.volumes.volume(wanted))
     }
 
     func refreshFiles(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: RefreshFilesRequest = try RequestBody.read(request)
         try Validation.check(wanted)
-        return try .wire(try await queue.refreshes.files(wanted))
+        return try .wire(try await queue.files.refreshes.files(wanted))
     }
 
     func refreshed(_ request: HTTPRequest) async throws -> HTTPResponse {
         let batch: RefreshBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        let verdict = try await queue.refreshes.add(batch)
+        let verdict = try await queue.files.refreshes.add(batch)
         try Self.requireAnyHeld([verdict])
         return try .wire(VerdictAnswer(verdict: verdict))
     }
@@ -91,14 +91,14 @@ struct ResultRoutes: Sendable {
     func purge(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: PurgeRequest = try RequestBody.read(request)
         try Validation.check(wanted)
-        let page = try await queue.purges.next(wanted)
+        let page = try await queue.files.purges.next(wanted)
         if !wanted.results.isEmpty { reported.fire() }
         return try .wire(page)
     }
 
     func rewrittenManifest(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: RewrittenManifestRequest = try RequestBody.read(request)
-        return try .wire(try await queue.segments.rewrittenManifest(wanted))
+        return try .wire(try await queue.jobs.segments.rewrittenManifest(wanted))
     }
 
     /// Throws if no job of a batch is held any more: the caller has no lease. If only some are

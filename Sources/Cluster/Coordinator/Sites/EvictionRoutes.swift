@@ -19,7 +19,7 @@ struct EvictionRoutes: Sendable {
                 PopularityOrder.allCases.map(\.rawValue).joined(separator: ", "))
         }
         return try .wire(
-            try await queue.evictions.popularity(
+            try await queue.files.evictions.popularity(
                 of: site, order: order,
                 limit: try Validation.limit(request.queryValue("limit"))))
     }
@@ -32,7 +32,7 @@ struct EvictionRoutes: Sendable {
         let eviction: SiteEviction = try RequestBody.read(request)
         try Validation.check(eviction)
         return Change(ChangeText.text(of: eviction)) {
-            try .wire(try await queue.evictions.evict(eviction))
+            try .wire(try await queue.files.evictions.evict(eviction))
         }
     }
 
@@ -46,7 +46,7 @@ struct EvictionRoutes: Sendable {
             detailed: "popularity at site \(redacted(url: requests.site)), files "
                 + "\(requests.files.count)"
         ) { key in
-            Change.Made(try .wire(try await queue.evictions.note(requests, key: key)))
+            Change.Made(try .wire(try await queue.files.evictions.note(requests, key: key)))
         }
     }
 }

@@ -19,7 +19,7 @@ struct SiteAuditRoutes: Sendable {
     func list(_ request: HTTPRequest) async throws -> HTTPResponse {
         let site = request.queryValue("site")
         if let site { try Validation.text(site, "site", 1...2_048) }
-        var page = try await queue.siteAudits.page(
+        var page = try await queue.sites.audits.page(
             site: site, after: try PageCursor.number(in: request, of: "site-audits"),
             limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "site-audits")
@@ -27,7 +27,7 @@ struct SiteAuditRoutes: Sendable {
     }
 
     func status(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        try .wire(try await queue.siteAudits.status(of: try Self.audit(path)))
+        try .wire(try await queue.sites.audits.status(of: try Self.audit(path)))
     }
 
     func findings(
@@ -42,7 +42,7 @@ struct SiteAuditRoutes: Sendable {
             }
             return kind
         }
-        var page = try await queue.siteAudits.findings(
+        var page = try await queue.sites.audits.findings(
             of: id, kind: kind, after: try PageCursor.number(in: request, of: "findings"),
             limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "findings")
@@ -62,7 +62,7 @@ struct SiteAuditRoutes: Sendable {
         let audit: SiteAuditSubmission = try RequestBody.read(request)
         try Validation.check(audit)
         return Change(detailed: ChangeText.text(of: audit)) { key in
-            let status = try await queue.siteAudits.create(audit, key: key)
+            let status = try await queue.sites.audits.create(audit, key: key)
             return Change.Made(try .wire(status), detail: "audit \(status.id)")
         }
     }
@@ -72,7 +72,7 @@ struct SiteAuditRoutes: Sendable {
     ) async throws -> Change {
         let id = try Self.audit(path)
         let _: NoFields = try RequestBody.read(request)
-        return Change("audit \(id)") { try .wire(try await queue.siteAudits.cancel(id)) }
+        return Change("audit \(id)") { try .wire(try await queue.sites.audits.cancel(id)) }
     }
 
     // MARK: For workers
@@ -84,29 +84,30 @@ struct SiteAuditRoutes: Sendable {
         let lease: WorkLeaseRequest = try RequestBody.read(request)
         try Validation.text(lease.name, "name", 1...200)
         if caller.isBoundToQueues {
-            try await caller.require(try await queue.siteAudits.status(of: id).site, queue.tokens)
+            try await caller.require(
+                try await queue.sites.audits.status(of: id).site, queue.access.tokens)
         }
-        return try .wire(try await queue.siteAudits.work.lease(id, lease))
+        return try .wire(try await queue.sites.audits.work.lease(id, lease))
     }
 
     func records(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let id = try Self.audit(path)
         let wanted: SiteAuditRecordsRequest = try RequestBody.read(request)
         try Validation.range(wanted.page, "page", 0...1_000_000)
-        return try .wire(try await queue.siteAudits.work.records(id, wanted), for: request)
+        return try .wire(try await queue.sites.audits.work.records(id, wanted), for: request)
     }
 
     func check(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let id = try Self.audit(path)
         let check: SiteAuditCheck = try RequestBody.read(request)
         try Validation.check(check)
-        return try .wire(try await queue.siteAudits.work.check(id, check))
+        return try .wire(try await queue.sites.audits.work.check(id, check))
     }
 
     func report(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let id = try Self.audit(path)
         let report: SiteAuditReport = try RequestBody.read(request)
         try Validation.check(report)
-        return try .wire(try await queue.siteAudits.work.report(id, report))
+        return try .wire(try await queue.sites.audits.work.report(id, report))
     }
 }

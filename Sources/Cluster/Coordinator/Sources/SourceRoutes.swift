@@ -12,7 +12,7 @@ struct SourceRoutes: Sendable {
     }
 
     func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var page = try await queue.sources.page(
+        var page = try await queue.catalogs.sources.page(
             after: try PageCursor.number(in: request, of: "sources"),
             limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "sources")
@@ -20,7 +20,7 @@ struct SourceRoutes: Sendable {
     }
 
     func status(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        try .wire(try await queue.sources.status(of: try Self.catalog(path)))
+        try .wire(try await queue.catalogs.sources.status(of: try Self.catalog(path)))
     }
 
     // MARK: Changes
@@ -31,11 +31,11 @@ struct SourceRoutes: Sendable {
         let catalog = try Self.catalog(path)
         let source: SourceSubmission = try RequestBody.read(request)
         try Validation.check(source)
-        try await caller.require(catalog, queue.tokens)
+        try await caller.require(catalog, queue.access.tokens)
         return Change(
             "catalog \(catalog): \(redacted(url: source.url)) every \(source.everySeconds) s"
         ) {
-            try .wire(try await queue.sources.set(source, of: catalog))
+            try .wire(try await queue.catalogs.sources.set(source, of: catalog))
         }
     }
 
@@ -44,9 +44,9 @@ struct SourceRoutes: Sendable {
     ) async throws -> Change {
         let catalog = try Self.catalog(path)
         let _: NoFields = try RequestBody.read(request)
-        try await caller.require(catalog, queue.tokens)
+        try await caller.require(catalog, queue.access.tokens)
         return Change("catalog \(catalog)") {
-            try .wire(try await queue.sources.readNow(catalog))
+            try .wire(try await queue.catalogs.sources.readNow(catalog))
         }
     }
 
@@ -55,9 +55,9 @@ struct SourceRoutes: Sendable {
     ) async throws -> Change {
         let catalog = try Self.catalog(path)
         let _: NoFields = try RequestBody.read(request)
-        try await caller.require(catalog, queue.tokens)
+        try await caller.require(catalog, queue.access.tokens)
         return Change("catalog \(catalog)") {
-            try .wire(try await queue.sources.remove(catalog))
+            try .wire(try await queue.catalogs.sources.remove(catalog))
         }
     }
 
@@ -70,16 +70,17 @@ struct SourceRoutes: Sendable {
         let lease: WorkLeaseRequest = try RequestBody.read(request)
         try Validation.text(lease.name, "name", 1...200)
         if caller.isBoundToQueues {
-            try await caller.require(try await queue.sources.site(of: catalog), queue.tokens)
+            try await caller.require(
+                try await queue.catalogs.sources.site(of: catalog), queue.access.tokens)
         }
-        return try .wire(try await queue.sources.work.lease(catalog, lease))
+        return try .wire(try await queue.catalogs.sources.work.lease(catalog, lease))
     }
 
     func check(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let catalog = try Self.catalog(path)
         let check: SourceCheck = try RequestBody.read(request)
         try Validation.check(check)
-        return try .wire(try await queue.sources.work.check(catalog, check))
+        return try .wire(try await queue.catalogs.sources.work.check(catalog, check))
     }
 
     func add(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
@@ -88,7 +89,8 @@ struct SourceRoutes: Sendable {
         let lease: LeaseID = try Validation.id(request.queryValue("lease") ?? "", "lease")
         let batch: AssetBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        try await queue.sources.work.add(batch.assets, to: catalog, worker: worker, lease: lease)
+        try await queue.catalogs.sources.work.add(
+            batch.assets, to: catalog, worker: worker, lease: lease)
         return .done
     }
 
@@ -96,7 +98,7 @@ struct SourceRoutes: Sendable {
         let catalog = try Self.catalog(path)
         let report: SourceReport = try RequestBody.read(request)
         try Validation.check(report)
-        try await queue.sources.work.report(catalog, report)
+        try await queue.catalogs.sources.work.report(catalog, report)
         return .done
     }
 }

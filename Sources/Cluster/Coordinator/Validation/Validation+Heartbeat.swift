@@ -9,9 +9,9 @@ extension Validation {
         try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
         try range(heartbeat.idleConnections ?? 0, "idleConnections", 0...1_000_000)
         try range(heartbeat.surplusJobs ?? 0, "surplusJobs", 0...1_000_000)
-        if let trouble = heartbeat.trouble {
-            try text(trouble.code.rawValue, "trouble.code", 1...100)
-            try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
+        if let issue = heartbeat.issue {
+            try text(issue.code.rawValue, "issue.code", 1...100)
+            try text(issue.message, "issue.message", 0...WireLimits.reasonCharacters)
         }
         if let version = heartbeat.version { try text(version, "version", 1...100) }
         try roots(heartbeat.roots, refused: heartbeat.refusedSites)
@@ -24,8 +24,8 @@ extension Validation {
         try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)
         let sites = heartbeat.sites ?? []
         try range(sites.count, "sites", 0...WireLimits.sitesPerHeartbeat)
-        for sighting in sites {
-            try range(Int(sighting.availableBytes ?? 0), "sites.availableBytes", 0...1 << 60)
+        for site in sites {
+            try range(Int(site.availableBytes ?? 0), "sites.availableBytes", 0...1 << 60)
         }
         try range(heartbeat.progress.count, "progress", 0...10_000)
         for (asset, progress) in heartbeat.progress {

@@ -46,10 +46,10 @@ extension Validation {
             for (part, names) in [("keep", rule.keep), ("leaveOut", rule.leaveOut)] {
                 guard let names else { continue }
                 try range(names.count, "\(field).\(part)", 0...KeyQueryRule.maximumNames)
-                for (place, name) in names.enumerated()
+                for (index, name) in names.enumerated()
                 where !KeyQueryRule.isName(name) || name != name.lowercased() {
                     throw wrong(
-                        "\(field).\(part)[\(place)]", name,
+                        "\(field).\(part)[\(index)]", name,
                         KeyQueryRule.allowedName + ", in lower case")
                 }
             }

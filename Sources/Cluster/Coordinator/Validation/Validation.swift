@@ -198,8 +198,8 @@ enum Validation {
             try digest(segment.servedSHA256, "\(field).servedSHA256")
             if let mirrors = segment.mirrors {
                 try range(mirrors.count, "\(field).mirrors", 1...WireLimits.mirrorsPerSegment)
-                for (place, mirror) in mirrors.enumerated() {
-                    try url(mirror, "\(field).mirrors[\(place)]")
+                for (index, mirror) in mirrors.enumerated() {
+                    try url(mirror, "\(field).mirrors[\(index)]")
                 }
             }
             guard let content = segment.content else { continue }

@@ -12,7 +12,7 @@ struct WebhookAddresses: Sendable {
 
     private static let lookupSeconds = 5.0
 
-    /// Throws the policy's refusal if it admits none of the addresses of a URL's host. A host that
+    /// Throws the policy's rejection if it admits none of the addresses of a URL's host. A host that
     /// cannot be resolved now is accepted, because it may be later.
     func check(_ url: String) async throws(Failure) {
         guard let host = Self.host(of: url) else { return }
@@ -27,8 +27,8 @@ struct WebhookAddresses: Sendable {
         }
         var first: Failure?
         for address in addresses {
-            guard let refusal = policy.refusal(of: address) else { return }
-            first = first ?? refusal
+            guard let rejection = policy.rejection(of: address) else { return }
+            first = first ?? rejection
         }
         guard let first else { return }
         throw first.with(message: "url: \(first.message)").with(hint: Self.hint(first.code))

@@ -9,7 +9,7 @@ struct WebhookRoutes: Sendable {
     let addresses: WebhookAddresses
 
     func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try .wire(try await queue.webhooks.list())
+        try .wire(try await queue.events.webhooks.list())
     }
 
     func create(
@@ -30,7 +30,7 @@ struct WebhookRoutes: Sendable {
                 + (of.map { ", catalog \($0)" } ?? "")
                 + (submission.kinds.map { ", kinds \($0.joined(separator: " "))" } ?? "")
         ) { key in
-            let webhook = try await queue.webhooks.create(
+            let webhook = try await queue.events.webhooks.create(
                 submission, catalog: of, kinds: chosen, by: caller.name, key: key)
             return Change.Made(try .wire(webhook), detail: "number \(webhook.id)")
         }
@@ -47,7 +47,7 @@ struct WebhookRoutes: Sendable {
             "webhook \(webhook)" + (change.url.map { ", URL \(redacted(url: $0))" } ?? "")
                 + (change.secret == nil ? "" : ", secret")
         ) {
-            try .wire(try await queue.webhooks.change(webhook, change))
+            try .wire(try await queue.events.webhooks.change(webhook, change))
         }
     }
 
@@ -57,7 +57,7 @@ struct WebhookRoutes: Sendable {
         let _: NoFields = try RequestBody.read(request)
         let webhook = WebhookID(try Validation.number(path["webhook"], "webhook"))
         return Change(detailed: "webhook \(webhook)") { _ in
-            let removed = try await queue.webhooks.remove(webhook)
+            let removed = try await queue.events.webhooks.remove(webhook)
             return Change.Made(try .wire(removed), detail: removed.url)
         }
     }
@@ -75,7 +75,7 @@ struct WebhookRoutes: Sendable {
         let webhook = try request.queryValue("webhook").map { text throws(Failure) in
             WebhookID(try Validation.number(text, "webhook"))
         }
-        var page = try await queue.webhooks.deliveries(
+        var page = try await queue.events.webhooks.deliveries(
             after: try PageCursor.number(in: request, of: "webhook deliveries"), webhook: webhook,
             state: state, limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "webhook deliveries")
@@ -88,7 +88,7 @@ struct WebhookRoutes: Sendable {
         let _: NoFields = try RequestBody.read(request)
         let delivery = WebhookDeliveryID(try Validation.number(path["delivery"], "delivery"))
         return Change(detailed: "delivery \(delivery)") { _ in
-            let sent = try await queue.webhooks.redeliver(delivery)
+            let sent = try await queue.events.webhooks.redeliver(delivery)
             return Change.Made(try .wire(sent), detail: "webhook \(sent.webhook)")
         }
     }

@@ -62,7 +62,7 @@ final class WebhookSender: Sendable {
 private final class WebhookPost: CurlEasyDelegate {
     private let policy: AddressPolicy
     private let finish: (Webhooks.Attempt?) -> Void
-    private var refusal: Failure?
+    private var rejection: Failure?
     private var receivedBytes = 0
 
     /// Maximum bytes of an answer, which is discarded; a longer one is aborted.
@@ -79,15 +79,15 @@ private final class WebhookPost: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
-        refusal = policy.refusal(of: address)
-        return refusal == nil
+        rejection = policy.rejection(of: address)
+        return rejection == nil
     }
 
     func curl(_ easy: CurlEasy, finished code: CurlCode) {
         let isCutOff = receivedBytes > Self.maximumBytes
         guard code == .ok || isCutOff else {
             let detail = easy.errorDetail.isEmpty ? code.message : easy.errorDetail
-            let failure = refusal ?? Failure(.originConnect, Redaction.message(detail))
+            let failure = rejection ?? Failure(.originConnect, Redaction.message(detail))
             return finish(Webhooks.Attempt(failure: failure))
         }
         let status = easy.status

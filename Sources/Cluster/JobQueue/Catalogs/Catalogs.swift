@@ -6,8 +6,26 @@ import Postgres
 package struct Catalogs: Sendable {
     let database: QueueDatabase
     let statuses: StatusReader
+    package let submissions: Submissions
+    package let sources: CatalogSources
     package let listings: AssetListings
     package let selections: Selections
+    package let cacheAnswers: CacheAnswers
+
+    init(database: QueueDatabase, statuses: StatusReader, leaseSeconds: Double) {
+        let names = CatalogNames(database: database)
+        self.database = database
+        self.statuses = statuses
+        submissions = Submissions(database: database)
+        listings = AssetListings(database: database, names: names)
+        selections = Selections(database: database, names: names, leaseSeconds: leaseSeconds)
+        sources = CatalogSources(
+            database: database, selections: selections,
+            work: SourceWork(
+                database: database, submissions: submissions, selections: selections,
+                leaseSeconds: leaseSeconds))
+        cacheAnswers = CacheAnswers(database: database)
+    }
 
     /// Returns a catalog's progress, and some of its running assets unless `withActive` is false.
     /// Throws `input.notFound`.
@@ -78,7 +96,7 @@ package struct Catalogs: Sendable {
                     url: try row.string("url"), path: try row.string("key"),
                     failure: Failure(
                         FailureCode(try row.string("failure_code")),
-                        try row.optionalString("failure_message") ?? "")))
+                        try row.optionalMessage("failure_message") ?? "")))
         }
         for index in assets.indices { assets[index].missing = missing[assets[index].id] }
     }

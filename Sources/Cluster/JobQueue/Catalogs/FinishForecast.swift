@@ -38,7 +38,7 @@ struct FinishForecast: Sendable {
         init() {}
     }
 
-    /// When the site may be written to, and how fast.
+    /// The times at which the site may be written to, and the bandwidth.
     struct Windows: Sendable {
         private let schedule: TransferSchedule?
         private let rules: TimeZoneRules?

@@ -67,11 +67,7 @@ struct Selection {
                 isPaused: try $0.bool("is_paused")
             )
         }
-        if let name = action.asset, action.failureCode == nil, assets.isEmpty {
-            throw Failure.notFound(
-                "There is no asset \(name.prefix(100)) in catalog \(catalog).",
-                listedBy: "dray assets list \(catalog)")
-        }
+        if assets.isEmpty { try await checkNames(connection) }
         return assets
     }
 
@@ -271,19 +267,15 @@ struct Selection {
         _ assets: [Int64], _ active: [Int64], as state: AssetState,
         _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
-        if !active.isEmpty {
-            let running = id + ["assets": .int64Array(active)]
-            _ = try await connection.query(SQL.Selecting.lockCancelled, running)
-            _ = try await connection.query(SQL.Selecting.lockLanes, id)
-            _ = try await connection.query(SQL.Removing.noteStoring, running)
-        }
         var answer = try await cancel(active, endsIt: false, connection)
         _ = try await connection.query(SQL.Catalogs.fold, id)
         _ = try await connection.query(SQL.Refreshing.dropDeadline, id)
+        let storing = try await connection.query(SQL.Removing.stopStoring, id).only().int64("jobs")
         let removed = try await connection.query(
             SQL.Removing.remove,
             id + [
                 "assets": .int64Array(assets), "state": .text(state.rawValue),
+                "is_storing": .bool(storing > 0),
                 "grace_seconds": .double(leaseSeconds + Self.graceSeconds),
             ]
         ).only()
@@ -359,14 +351,14 @@ struct Selection {
         _ = try await connection.query(SQL.Daily.foldStarted, id)
         _ = try await connection.query(SQL.Starting.endRenewals, id)
         // An asset that was redefined since keeps no segments.
+        _ = try await connection.query(SQL.Selecting.lockLanes, id)
         _ = try await connection.query(SQL.Starting.forget, both)
         _ = try await connection.query(SQL.Starting.renew, both)
-        let interrupted = try await connection.query(SQL.Starting.interruptedAssets, both).rows.map
-        {
-            try $0.int64("id")
-        }
+        let found = try await connection.query(SQL.Starting.interruptedAssets, both)
+        let interrupted = try found.rows.map { try $0.int64("id") }
         _ = try await connection.query(
-            SQL.Starting.lanes, both + ["queue": .int(try row.int64("queue_id"))])
+            SQL.Starting.lanes,
+            both + ["queue": .int(try row.int64("queue_id")), "plain": .bool(false)])
         _ = try await connection.query(SQL.Starting.lockLanes, id)
         let chosen = PostgresValue.int64Array(failed + interrupted)
         _ = try await connection.pipeline(

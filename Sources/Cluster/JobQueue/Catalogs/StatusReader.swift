@@ -83,8 +83,8 @@ extension CatalogStatus {
             try WireJSON.decode(CatalogRecording.self, from: Array($0.utf8))
         }
         traceID = try row.optionalString("traceparent").flatMap { TraceContext($0)?.traceID }
-        trouble = try Failure(catalogOf: row)
-        troubleSeconds = try row.optionalDouble("trouble_seconds")
+        issue = try Failure(catalogOf: row)
+        issueSeconds = try row.optionalDouble("issue_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
         refreshSeconds = try row.optionalDouble("refresh_seconds")
@@ -99,11 +99,11 @@ extension CatalogStatus {
                     seconds: seconds, segments: try row.double("pace_segments"),
                     bytes: try row.double("pace_bytes"))
             }
-            let isSiteFailing = try row.optionalString("trouble_kind") == "site"
+            let isSiteFailing = try row.optionalString("issue_kind") == "site"
             estimate =
                 FinishForecast(
                     totals, limits, pace: pace, waits: waits,
-                    siteFailure: isSiteFailing ? trouble?.code : nil
+                    siteFailure: isSiteFailing ? issue?.code : nil
                 ).estimate
         }
         if recording?.recording ?? 0 > 0, case .finishes = estimate {
@@ -127,11 +127,11 @@ extension CatalogStatus {
 extension Failure {
     /// Decodes the reason why a catalog waits, from a row of the template `status`.
     fileprivate init?(catalogOf row: PostgresRow) throws {
-        guard let code = try row.optionalString("trouble_code") else { return nil }
-        let subject = try row.optionalString("trouble_subject") ?? ""
-        let number = try row.optionalInt64("trouble_number") ?? 0
+        guard let code = try row.optionalString("issue_code") else { return nil }
+        let subject = try row.optionalString("issue_subject") ?? ""
+        let number = try row.optionalInt64("issue_number") ?? 0
         let message =
-            switch try row.optionalString("trouble_kind") {
+            switch try row.optionalString("issue_kind") {
             case "roots":
                 "\(try row.string("storage_url")) lies outside of the roots of all workers: "
                     + outsideRootsText(subject, hasSymlink: try row.bool("has_symlink"))

@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 
@@ -8,6 +9,17 @@ extension Failure {
         message: PostgresColumn = "failure_message"
     ) throws {
         guard let code = try row.optionalString(code) else { return nil }
-        self.init(FailureCode(code), try row.optionalString(message) ?? "")
+        self.init(FailureCode(code), try row.optionalMessage(message) ?? "")
+    }
+}
+
+extension PostgresRow {
+    /// Reads a message of an asset, of one of its results or of an event. Of recorded facts it is
+    /// their sentence.
+    func optionalMessage(_ column: PostgresColumn) throws(PostgresError) -> String? {
+        guard let text = try optionalString(column) else { return nil }
+        // Few messages begin so, and of these most are not JSON.
+        guard text.utf8.starts(with: #"{""#.utf8) else { return text }
+        return (try? WireJSON.decode(RecordedFacts.self, from: Array(text.utf8)))?.sentence ?? text
     }
 }

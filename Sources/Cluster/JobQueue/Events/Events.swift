@@ -9,6 +9,7 @@ import Postgres
 /// a reader that continues after the last event it got misses none, whatever the order of commits.
 package struct Events: Sendable {
     let database: QueueDatabase
+    package let webhooks: Webhooks
 
     /// Seconds for which events are kept.
     package static let keptSeconds = 7.0 * 86_400
@@ -166,7 +167,7 @@ extension ClusterEvent {
         worker = try row.optionalUUID("worker_id")
         site = try row.optionalString("storage_url")
         code = try row.optionalString("code").map { FailureCode($0) }
-        message = try row.optionalString("message").map { Redaction.message($0) }
+        message = try row.optionalMessage("message").map { Redaction.message($0) }
         assets = try row.optionalInt64("assets")
         failed = try row.optionalInt64("failed")
     }

@@ -226,10 +226,10 @@ package struct Claims: Sendable {
             let alone = try outcome.int64Array("alone")
             queues.note(queue.id, awaitsTrial: try outcome.bool("is_isolating"))
             var grants: [LeaseGrant?] = []
-            for (place, (claim, jobs)) in zip(1..., zip(claims, jobs)) {
+            for (index, (claim, jobs)) in zip(1..., zip(claims, jobs)) {
                 var grant = try await self.grant(
                     jobs, to: claim, of: queue, on: volume, isGuarded: isGuarded, connection)
-                if grant.lease != nil, alone.contains(Int64(place)) { grant.isAlone = true }
+                if grant.lease != nil, alone.contains(Int64(index)) { grant.isAlone = true }
                 grants.append(grant)
             }
             if !traced.isEmpty { try Self.addTraces(results[3], to: &grants, at: traced) }
@@ -309,9 +309,9 @@ package struct Claims: Sendable {
     /// for each by claim.
     private static func slowColumns(of claims: [Claim]) -> SQLValues {
         var (places, origins): ([Int64], [String]) = ([], [])
-        for (place, claim) in zip(1..., claims) {
+        for (index, claim) in zip(1..., claims) {
             for origin in claim.slow?.origins ?? [] {
-                places.append(Int64(place))
+                places.append(Int64(index))
                 origins.append(origin)
             }
         }

@@ -48,9 +48,9 @@ package final class KnownQueues: Sendable {
             let rows =
                 all.count <= few
                 ? all
-                : try await connection.pipelinePlannedOnce([
-                    PostgresStatement(SQL.Leasing.queuesWithWork, ["names": .textArray(names)])
-                ])[0].rows
+                : try await connection.query(
+                    SQL.Leasing.queuesWithWork, ["names": .textArray(names)]
+                ).rows
             return try rows.map { (name: try $0.string("name"), queue: try KnownQueue(row: $0)) }
         }
         state.withLock { state in

@@ -18,7 +18,7 @@ struct QuotaChanges {
     private var changes: [Change] = []
     private var dropped: [QuotaResource.Place] = []
     /// True if a slot among the users of a fully used resource has become free.
-    private var isPlaceFree = false
+    private var isSlotFree = false
     private(set) var answer = Quotas.Answer()
 
     init(seconds: Double, _ occasion: Quotas.Occasion) {
@@ -44,10 +44,10 @@ struct QuotaChanges {
         case .grant(let quota): grant(quota, entry, active)
         case .end(let quota):
             changes.append(Change(place: entry.place, quota: quota, active: 0, seconds: 0))
-            noteFreePlace(entry)
+            noteFreeSlot(entry)
         case .drop:
             dropped.append(entry.place)
-            noteFreePlace(entry)
+            noteFreeSlot(entry)
         case .lift:
             if entry.quota != nil { dropped.append(entry.place) }
             lift(entry)
@@ -93,9 +93,9 @@ struct QuotaChanges {
         }
     }
 
-    private mutating func noteFreePlace(_ entry: QuotaEntry) {
+    private mutating func noteFreeSlot(_ entry: QuotaEntry) {
         guard entry.isUser, let most = entry.pool.limit.maxUsers else { return }
-        if entry.pool.users >= most { isPlaceFree = true }
+        if entry.pool.users >= most { isSlotFree = true }
     }
 
     func statements(for worker: WorkerID) -> [PostgresStatement] {
@@ -131,7 +131,7 @@ struct QuotaChanges {
                         "resources": .int64Array(dropped.map(\.id)),
                     ]))
         }
-        if isPlaceFree { statements.append(PostgresStatement(SQL.Common.notifyWork)) }
+        if isSlotFree { statements.append(PostgresStatement(SQL.Common.notifyWork)) }
         return statements
     }
 }

@@ -128,7 +128,7 @@ package struct LoadTests: Sendable {
     /// - Parameter changes: number of changes of the load that the follower has; nil if it gets none.
     package func follow(
         _ id: LoadTestID, after: [Int], changes: Int? = nil
-    ) async throws(Failure) -> LoadTestNews {
+    ) async throws(Failure) -> LoadTestUpdate {
         let numbers = PostgresValue.int64Array(after.indices.map { Int64($0) })
         let seconds = PostgresValue.int64Array(after.map { Int64($0) })
         let most = WireLimits.intervalsPerAnswer
@@ -146,17 +146,17 @@ package struct LoadTests: Sendable {
                 SQL.LoadTests.intervals,
                 ["test": .uuid(id), "shards": numbers, "seconds": seconds, "limit": .int(most + 1)]
             ).rows
-            var news = LoadTestNews(
+            var update = LoadTestUpdate(
                 test: status,
                 intervals: try rows.prefix(most).map { row in
-                    LoadTestNews.Interval(
+                    LoadTestUpdate.Interval(
                         shard: try row.int("number"), second: try row.int("second"),
                         data: try row.string("data"))
                 }, hasMore: rows.count > most)
             if let changes, status.change?.revision ?? 0 > changes {
-                news.changes = try await LoadTestChange.read(id, after: changes, connection)
+                update.changes = try await LoadTestChange.read(id, after: changes, connection)
             }
-            return news
+            return update
         }
     }
 

@@ -2,10 +2,21 @@ import API
 package import Model
 import Postgres
 
-/// Reads figures of the cluster for metrics, at a bounded cost.
+/// Reads figures of the cluster for metrics, at a bounded cost; its parts those of days and of the database.
 package struct Figures: Sendable {
     let database: QueueDatabase
     let statuses: StatusReader
+    package let daily: DailyFigures
+    package let metFailures: MetFailures
+    package let diagnoses: Diagnoses
+
+    init(database: QueueDatabase, statuses: StatusReader) {
+        self.database = database
+        self.statuses = statuses
+        daily = DailyFigures(database: database)
+        metFailures = MetFailures(database: database)
+        diagnoses = Diagnoses(database: database)
+    }
 
     /// Maximum numbers of rows.
     package static let maxQueues = 200

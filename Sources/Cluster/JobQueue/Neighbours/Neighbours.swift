@@ -73,7 +73,7 @@ package final class Neighbours: Sendable {
         guard !lanes.isEmpty else { return 0 }
         let share = max(Self.jobsPerPass / lanes.count, 1)
         let places = search.withLock { search in
-            lanes.map { fromStart ? 0 : search.place(in: $0) }
+            lanes.map { fromStart ? 0 : search.position(in: $0) }
         }
         let waiting = try await decide(lanes, after: places, most: share)
         let moved = try await move(waiting.filter { $0.place != nil })

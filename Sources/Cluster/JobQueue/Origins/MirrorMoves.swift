@@ -68,7 +68,7 @@ package final class MirrorMoves: Sendable {
 
     /// Returns the next jobs of each lane, by lane and number.
     private func waiting(in lanes: [Int64], most: Int) async throws(Failure) -> [Waiting] {
-        let places = search.withLock { search in lanes.map { search.place(in: $0) } }
+        let places = search.withLock { search in lanes.map { search.position(in: $0) } }
         return try await database.withConnection { connection in
             let rows = try await connection.query(
                 SQL.Mirrors.jobs,

@@ -8,6 +8,7 @@ package struct Origins: Sendable {
     let database: QueueDatabase
     let limits: KnownLimits
     package let mirrors: MirrorMoves
+    package let neighbours: Neighbours
 
     /// Maximum number of origins on one page; each costs a look-up of its decisions.
     private static let originsPerPage = 500
@@ -69,8 +70,8 @@ package struct Origins: Sendable {
             for row in try await connection.query(
                 SQL.Origins.decisions, ["origins": .int64Array(ids)]
             ).rows {
-                guard let place = places[try row.int64("origin_id")] else { continue }
-                try origins[place].add(decision: row)
+                guard let index = places[try row.int64("origin_id")] else { continue }
+                try origins[index].add(decision: row)
             }
             return OriginPage(
                 defaults: try OriginLimits(row: base), origins: origins,

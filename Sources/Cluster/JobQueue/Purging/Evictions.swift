@@ -66,8 +66,7 @@ package struct Evictions: Sendable {
             let needed = request.bytes ?? room.neededBytes
             let begun = Begun(
                 order: room.order,
-                chosen: try await choose(
-                    room, needed, connection, ofDisk: request.bytes != nil || room.isOfDisk))
+                chosen: try await choose(room, needed, connection))
             if !isDry { try await begin(begun, at: site, connection) }
             return (needed, begun)
         }
@@ -128,14 +127,13 @@ package struct Evictions: Sendable {
     }
 
     private func choose(
-        _ room: SiteRoom, _ bytes: Int64, _ connection: PostgresConnection, ofDisk: Bool? = nil
+        _ room: SiteRoom, _ bytes: Int64, _ connection: PostgresConnection
     ) async throws -> Chosen {
         let rows = try await connection.query(
             SQL.Evicting.candidates,
             [
                 "site": .int(room.site), "bytes": .int(bytes),
                 "by_popularity": .bool(room.order == .leastPopular),
-                "of_disk": .bool(ofDisk ?? room.isOfDisk),
                 "half_life": .double(Self.halfLifeSeconds),
                 "limit": .int(Int64(Self.assetsPerEviction)),
             ]

@@ -8,7 +8,7 @@ struct SiteRoom: Sendable {
     /// Nil for no quota.
     var quotaBytes: Int64?
     var floorBytes: Int64
-    /// Stored, and under way.
+    /// Stored, and under way, without files whose deletion has failed and is tried again.
     var usedBytes: Int64
     /// Free on the file system, as a worker last reported it; nil if unknown.
     var availableBytes: Int64?
@@ -22,7 +22,7 @@ struct SiteRoom: Sendable {
     var isEvicting = false
     /// A coordinator is still removing the assets.
     var isRemoving = false
-    /// Workers are deleting files, of whatever removal.
+    /// Workers are deleting files, of whatever removal, or will when nothing stores them any more.
     var isFreeing = false
     var isPostponed = false
 
@@ -35,17 +35,14 @@ struct SiteRoom: Sendable {
     /// The least that a full disk asks for.
     static let minBytes: Int64 = 64 << 20
 
-    /// True if the disk needs room, of which every file takes some; a quota counts those of the
-    /// last lists only.
-    var isOfDisk: Bool { diskBytes > 0 }
-
     /// The bytes to evict now; 0 for none.
     var neededBytes: Int64 { max(overQuotaBytes, diskBytes) }
 
     /// Down to the low mark and to what the largest waiting file needs, from the high mark on or
-    /// where a file waits. A file of unknown size asks for twice what is left, up to a share.
+    /// where a file waits. A file of unknown size asks for twice what is left, up to a share. While
+    /// files are being deleted, which count until they are, what is used falls by itself.
     private var overQuotaBytes: Int64 {
-        guard let quotaBytes else { return 0 }
+        guard let quotaBytes, !isFreeing else { return 0 }
         let left = quotaBytes - usedBytes
         let wanted =
             waitingFiles == 0

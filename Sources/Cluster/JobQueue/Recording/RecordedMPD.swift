@@ -64,13 +64,13 @@ struct RecordedMPD {
         var begin: Int128 = 0
         var text = ""
         var end: Int128 = 0
-        for (place, period) in stored.enumerated() {
+        for (index, period) in stored.enumerated() {
             let extents = period.tracks.compactMap { track in
                 Self.extent(runs[track.number] ?? [], track)
             }
             // It begins with the first stored segment.
-            let shift = place > 0 ? 0 : max(0, extents.map { $0.begin }.min() ?? 0)
-            if place == 0 { begin = Int128(period.start) + shift }
+            let shift = index > 0 ? 0 : max(0, extents.map { $0.begin }.min() ?? 0)
+            if index == 0 { begin = Int128(period.start) + shift }
             let start = max(0, Int128(period.start) + shift - begin)
             end = start + (extents.map { $0.end }.max() ?? 0) - shift
             text += Self.text(of: period, start: start, shift: shift, runs)

@@ -78,7 +78,7 @@ extension Recording {
     }
 }
 
-/// What is new of a reload: segments get ordinals, and names of their own.
+/// The new lines or segments of a reload: segments get ordinals, and names of their own.
 private struct RecordingAddition {
     let asset: Int64
     /// New entries, with the ordinals of their segments; nil for gaps.
@@ -135,7 +135,8 @@ private struct RecordingAddition {
         for (index, segment) in batch.segments.enumerated() where !listed.contains(index) {
             if taken.insert(segment.key).inserted { add(segment, origins[index]) }
         }
-        for (place, var entry) in zip(Int64(1)..., update.entries) where !known.contains(place) {
+        for (position, var entry) in zip(Int64(1)..., update.entries)
+        where !known.contains(position) {
             guard let index = entry.object else {
                 entries.append((entry, nil))
                 continue
@@ -147,8 +148,8 @@ private struct RecordingAddition {
                     continue
                 }
                 let mark = "\(entry.sequence)" + (entry.playlist > 0 ? "p\(entry.playlist)" : "")
-                segment.key = RecordedName.marked(segment.key, mark)
-                entry.uri = RecordedName.marked(entry.uri, mark)
+                segment.key = RecordedName.marked(segment.key, as: .key, mark)
+                entry.uri = RecordedName.marked(entry.uri, as: .uri, mark)
                 taken.insert(segment.key)
             }
             entries.append((entry, nextOrdinal))

@@ -12,14 +12,9 @@ struct Recording {
     let cursor: RecordingCursor
     /// Number of playlists that are stored in the end.
     let playlists: Int64
-    let nextOrdinal: Int64
-    /// Ordinal of the first segment without a job.
-    let queued: Int64
-    /// Reloads in a row that brought nothing.
-    let unchanged: Int64
     let reloadSeconds: Double
-    let segments: Int64
-    let gaps: Int64
+    let progress: RecordingProgress
+    let bounds: RecordingBounds
     /// True once it is not reloaded any more.
     let isOver: Bool
     /// True once its playlists are segments of the asset.
@@ -29,15 +24,7 @@ struct Recording {
     let url: String
     /// True if a start has taken the asset up since the last reload.
     let isStart: Bool
-    /// True if all segments but the playlists have ended, and are counted.
-    let isSettled: Bool
-    /// True if the time has come at which it is to end.
-    let isUntil: Bool
-    /// True if it has its maximum length.
-    let isFull: Bool
 
-    /// Reloads in a row that bring nothing, after which a title is gone.
-    static let maxUnchanged: Int64 = 20
     /// Longest recording in seconds.
     static let maxSeconds = 30.0 * 86_400
     /// Number of segments, keys and initialization sections from which on nothing is added.
@@ -65,20 +52,14 @@ struct Recording {
         cursor = try WireJSON.decode(
             RecordingCursor.self, from: Array(try row.string("cursor").utf8))
         playlists = try row.int64("playlists")
-        nextOrdinal = try row.int64("next_ordinal")
-        queued = try row.int64("queued")
-        unchanged = try row.int64("unchanged")
         reloadSeconds = try row.double("reload_seconds")
-        segments = try row.int64("segments")
-        gaps = try row.int64("gaps")
+        progress = try RecordingProgress(row)
+        bounds = try RecordingBounds(row)
         isOver = try row.bool("is_over")
         isWritten = try row.bool("is_written")
         key = try row.string("key")
         url = try row.string("url")
         isStart = try row.bool("is_start")
-        isSettled = try row.bool("is_settled")
-        isUntil = try row.bool("is_until")
-        isFull = try row.bool("is_full")
     }
 
     /// Ends a resolve job: queues what is new, and the next reload.
@@ -96,11 +77,11 @@ struct Recording {
         if failure != nil {
             _ = try await connection.query(SQL.Recording.unread, ["asset": .int(asset)])
         }
-        let end = isOver ? nil : self.end(after: failure)
+        let end = isOver ? nil : bounds.end(after: failure, at: cursor)
         if let end { try await note(end, failure, connection) }
         let isOver = isOver || end != nil
-        let first = isStart ? 0 : queued
-        let endsNow = isOver && !isWritten && !isStart && isSettled && queued == nextOrdinal
+        let first = isStart ? 0 : progress.queued
+        let endsNow = isOver && !isWritten && !isStart && progress.isWhole
         try await nameLost(from: endsNow ? 0 : max(first - Self.recentSegments, 0), connection)
         if try await TitleResolution.isRefused(job, from: first, connection) { return false }
         var isWritten = isWritten
@@ -124,17 +105,6 @@ struct Recording {
         return jobs > 0
     }
 
-    /// Returns why it ends with this reload; nil if it does not.
-    private func end(after failure: Failure?) -> RecordingEnd? {
-        if cursor.hasEnded { return .ended }
-        if isUntil { return .until }
-        if isFull || cursor.mpd?.isFull ?? false { return .full }
-        // As it was before a reload that failed.
-        let unchanged = self.unchanged + (failure == nil ? 0 : 1)
-        guard unchanged >= Self.maxUnchanged else { return nil }
-        return failure == nil ? .unchanged : .gone
-    }
-
     private func note(
         _ end: RecordingEnd, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws {
@@ -142,7 +112,7 @@ struct Recording {
             switch end {
             case .ended: cursor.mpd == nil ? "the playlists have ended" : "the MPD has ended"
             case .until: "the time has come at which it was to end"
-            case .unchanged: "\(Self.maxUnchanged) reloads in a row brought nothing new"
+            case .unchanged: "\(RecordingBounds.maxUnchanged) reloads in a row brought nothing new"
             case .gone:
                 "the \(cursor.mpd == nil ? "playlists" : "MPD") could no longer be read: "
                     + (failure?.message ?? "")
@@ -157,8 +127,8 @@ struct Recording {
                 "asset": .int(asset), "reason": .text(end.rawValue),
                 "code": .optionalText(end == .gone ? failure?.code.rawValue : nil),
                 "message": .text(
-                    "The recording has ended with \(segments) segments and \(gaps) gaps: "
-                        + reason.prefix(400)),
+                    "The recording has ended with \(progress.segments) segments and "
+                        + "\(progress.gaps) gaps: " + reason.prefix(400)),
             ])
     }
 
@@ -172,7 +142,7 @@ struct Recording {
                 code: try row.optionalString("failure_code"),
                 message: "Segment \(try row.int64("sequence")), "
                     + "\(Redaction.key(try row.string("key")).prefix(300)), could not be fetched: "
-                    + "\((try row.optionalString("failure_message") ?? "").prefix(200))")
+                    + "\((try row.optionalMessage("failure_message") ?? "").prefix(200))")
         }
         try await RecordedGap.note(gaps, of: asset, connection)
     }
@@ -186,7 +156,7 @@ struct Recording {
             ["asset": .int(asset), "listed_gap": .int(RecordedEntry.maxListedGap)]
         ).only()
         if let code = try row.optionalString("code") {
-            return Failure(FailureCode(code), try row.optionalString("message") ?? "")
+            return Failure(FailureCode(code), try row.optionalMessage("message") ?? "")
         }
         guard try row.bool("are_stored") else {
             return Failure(
@@ -211,7 +181,7 @@ struct Recording {
             // Parts of files are fetched as wholes again.
             _ = try await connection.pipeline([
                 PostgresStatement(
-                    SQL.Resolving.trim, values + ["segments": .int(nextOrdinal)]),
+                    SQL.Resolving.trim, values + ["segments": .int(progress.nextOrdinal)]),
                 PostgresStatement(SQL.Resolving.sidecars, values),
             ])
         }

@@ -51,7 +51,7 @@ struct RecordingEnding {
     func write(_ connection: PostgresConnection) async throws {
         let asset: SQLValues = ["asset": .int(recording.asset)]
         _ = try await connection.query(SQL.Recording.keep, asset)
-        var ordinal = Int(recording.nextOrdinal)
+        var ordinal = Int(recording.progress.nextOrdinal)
         for (number, playlist) in recording.cursor.playlists.enumerated() {
             let text = try await text(of: playlist, number, connection)
             let isManifest = manifest == nil

@@ -1,6 +1,6 @@
 import Model
 
-/// When an asset is refreshed, as the database has it.
+/// The time of an asset's refresh, as the database has it.
 struct RefreshTime {
     /// After each submission or refresh; nil for never. If the origin says when, only for responses
     /// that state nothing.

@@ -26,7 +26,7 @@ struct DoneBatch {
 
     mutating func add(_ report: DoneReport) {
         let firstLease = leases.count
-        for (place, index) in report.done.enumerated() {
+        for (position, index) in report.done.enumerated() {
             let result = report.results[index]
             guard case .done(let done) = result.outcome, let stored = done.stored else { continue }
             if let outcomes = result.origins { origins[jobs.count] = outcomes }
@@ -40,7 +40,7 @@ struct DoneBatch {
             validators.append(done.validator)
             milliseconds.append(Int64(done.milliseconds ?? 0))
             refreshSeconds.append(done.freshSeconds.map(RefreshTime.seconds(ofFresh:)))
-            sources.append((reports, place))
+            sources.append((reports, position))
         }
         reports += 1
     }

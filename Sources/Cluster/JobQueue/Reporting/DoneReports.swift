@@ -1,7 +1,6 @@
 import API
 import Model
 import Postgres
-import Synchronization
 
 /// Results of one worker, some of which say that a fetch of a whole object is done.
 struct DoneReport: Sendable {
@@ -10,7 +9,7 @@ struct DoneReport: Sendable {
 
     var worker: WorkerID
     var results: [JobReport]
-    /// Where those are in `results`, no job twice.
+    /// The indexes of those in `results`, no job twice.
     var done: [Int]
 }
 
@@ -20,11 +19,6 @@ final class DoneReports: Sendable {
     private let database: QueueDatabase
     let groups = GroupedCalls<DoneReport.Place, DoneReport, Result<[Bool], Failure>>(
         width: 3, maxWeight: 2_000)
-    /// How many more reports are taken to be of segments that have results already.
-    private let replacingCalls = Atomic<Int>(0)
-
-    /// Segments of catalogs that are submitted again have results, and come in runs.
-    private static let replacingRun = 100
 
     init(database: QueueDatabase) { self.database = database }
 
@@ -46,27 +40,9 @@ final class DoneReports: Sendable {
         batch.sort()
         let values = batch.values
         let places = try await database.withConnection { connection in
-            try await self.settleDone(values, connection)
+            try await connection.query(SQL.Reporting.settleDone, values).only()
+                .optionalInt64Array("places")
         }
         return batch.accepted(places: places, of: reports)
-    }
-
-    /// Nearly all segments have no result yet, and a plain insert costs a sixth less than one that
-    /// asks. Where one is refused nothing was written; segments that are done again come in runs.
-    private func settleDone(
-        _ values: SQLValues, _ connection: PostgresConnection
-    ) async throws -> [Int64]? {
-        if replacingCalls.load(ordering: .relaxed) <= 0 {
-            do throws(PostgresError) {
-                return try await connection.query(SQL.Reporting.settleDone, values).only()
-                    .optionalInt64Array("places")
-            } catch {
-                guard error.sqlState == "23505" else { throw error }
-                replacingCalls.store(Self.replacingRun, ordering: .relaxed)
-            }
-        }
-        replacingCalls.subtract(1, ordering: .relaxed)
-        return try await connection.query(SQL.Reporting.settleDoneAgain, values).only()
-            .optionalInt64Array("places")
     }
 }

@@ -2,7 +2,7 @@ import Model
 
 /// Decides on a job whose signed URL was refused, as one that has expired is.
 extension ReportPlan {
-    struct Refusal {
+    struct Rejection {
         var asset: Int64
         /// Digest of the URL that the job has by now.
         var urlDigest: String
@@ -10,19 +10,20 @@ extension ReportPlan {
         var isListed: Bool
         /// Its URL was read from its manifest only just, and does not say that it has expired.
         var isFresh: Bool
-        /// When its URL expires by what it says itself.
+        /// The time of its URL's expiry, as the URL states it.
         var expiry: Expiry
         /// Its URL has a token that may choose what is served, and that no rule leaves out of keys.
         var hasToken: Bool
         /// Its asset's manifest is being read again.
         var isRenewing: Bool
-        /// How often in a row it was without a segment stored since.
+        /// The number of renewals in a row without a segment stored since.
         var renewals: Int
-        /// How many of its segments are stored, and whether that is another number than when it was last queued.
+        /// The number of its stored segments, and whether that differs from the number when it was
+        /// last queued.
         var stored: Int64
         var hasStored: Bool
 
-        /// Says what a submitter does who gets the refusal.
+        /// Says what a submitter does who gets the rejection.
         var advice: String {
             hasToken
                 ? expiry.advice + "; stored files are fetched again unless keyQuery of the "
@@ -31,7 +32,7 @@ extension ReportPlan {
 
         enum Expiry: Equatable {
             case unknown
-            /// As `2026-11-27T05:12:00Z`.
+            /// The time, for example `2026-11-27T05:12:00Z`.
             case passed(String)
             case ahead(String)
 
@@ -50,7 +51,7 @@ extension ReportPlan {
         }
 
         enum Decision: Equatable {
-            /// As any other failure.
+            /// Ends as any other failure.
             case end
             /// It has a fresh URL by now.
             case again
@@ -96,10 +97,10 @@ extension ReportPlan {
 
         func contains(_ asset: Int64) -> Bool { assets.contains(asset) }
 
-        mutating func add(_ refusal: Refusal, _ count: Int) {
-            assets.append(refusal.asset)
+        mutating func add(_ rejection: Rejection, _ count: Int) {
+            assets.append(rejection.asset)
             counts.append(Int64(count))
-            stored.append(refusal.stored)
+            stored.append(rejection.stored)
         }
     }
 }

@@ -35,15 +35,15 @@ struct ReportPlan {
     /// Failures on the way of assets to their ends.
     var met = MetFailures()
     /// Facts about the URLs that were refused.
-    let refusals: [JobID: Refusal]
+    let rejections: [JobID: Rejection]
     var steps: [Step] = []
     /// Files that are fetched again: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
     private let maxAttemptsAtMirrors: Int
 
-    init(maxAttemptsAtMirrors: Int, refusals: [JobID: Refusal] = [:]) {
+    init(maxAttemptsAtMirrors: Int, rejections: [JobID: Rejection] = [:]) {
         self.maxAttemptsAtMirrors = maxAttemptsAtMirrors
-        self.refusals = refusals
+        self.rejections = rejections
     }
 
     /// Files one result; false when it makes no sense for its job and is rejected.
@@ -153,9 +153,9 @@ struct ReportPlan {
             // A publication asks nothing of the origin in whose lane it still is.
             origins.failed(job.lane, nil, failure.code, retryAfter: retryAfter)
         }
-        // Of several results of a job another one may be the refusal.
-        if failure.code.mayBeExpiredSignature, let refusal = refusals[job.id],
-            decide(refusal, of: job, failure, isOfPreviousURL: refusal.isPrevious(refused))
+        // Of several results of a job another one may be the rejection.
+        if failure.code.mayBeExpiredSignature, let rejection = rejections[job.id],
+            decide(rejection, of: job, failure, isOfPreviousURL: rejection.isPrevious(refused))
         {
             return
         }
@@ -205,11 +205,11 @@ struct ReportPlan {
 
     /// Lets what was refused for an expired signature have a fresh URL; false where that cannot help, or was tried.
     private mutating func decide(
-        _ refusal: Refusal, of job: HeldJob, _ failure: Failure, isOfPreviousURL: Bool
+        _ rejection: Rejection, of job: HeldJob, _ failure: Failure, isOfPreviousURL: Bool
     ) -> Bool {
-        let decision = refusal.decision(
-            isOfPreviousURL: isOfPreviousURL, isTriedOut: job.attempt >= Refusal.maxAttempts,
-            isRenewing: renewals.contains(refusal.asset))
+        let decision = rejection.decision(
+            isOfPreviousURL: isOfPreviousURL, isTriedOut: job.attempt >= Rejection.maxAttempts,
+            isRenewing: renewals.contains(rejection.asset))
         switch decision {
         case .end: return false
         case .again:
@@ -220,10 +220,10 @@ struct ReportPlan {
                 job,
                 Failure(
                     .originSignatureExpired,
-                    "\(failure.message.prefix(220)); \(refusal.advice)"
+                    "\(failure.message.prefix(220)); \(rejection.advice)"
                 ))
         case .await(let renewals):
-            if let renewals { self.renewals.add(refusal, renewals) }
+            if let renewals { self.renewals.add(rejection, renewals) }
             met.add(job, failure.code, .freshURL)
             retried.add(
                 job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
@@ -272,8 +272,8 @@ struct ReportPlan {
     private static let purgeSeconds = 30.0
     /// Seconds for which a full or failing site is paused.
     private static let siteFaultSeconds = 5.0
-    /// How often it is seen whether there is room by now, in seconds: less often where that takes fetching
-    /// the object.
+    /// The interval between checks for space, in seconds: longer if a check takes fetching the
+    /// object.
     private static func roomSeconds(_ code: FailureCode) -> Double {
         code == .storageOutgrown ? 600 : 60
     }

@@ -8,8 +8,8 @@ struct ReportPlanExecutor: Sendable {
     let renewals: URLRenewals
     let maxAttemptsAtMirrors: Int
 
-    func plan(refusals: [JobID: ReportPlan.Refusal] = [:]) -> ReportPlan {
-        ReportPlan(maxAttemptsAtMirrors: maxAttemptsAtMirrors, refusals: refusals)
+    func plan(rejections: [JobID: ReportPlan.Rejection] = [:]) -> ReportPlan {
+        ReportPlan(maxAttemptsAtMirrors: maxAttemptsAtMirrors, rejections: rejections)
     }
 
     /// Writes a plan; the jobs in it are locked by this transaction.

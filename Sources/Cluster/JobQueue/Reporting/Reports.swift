@@ -26,21 +26,21 @@ package struct Reports: Sendable {
         if !done.isEmpty {
             let accepted = try await self.done.settle(
                 DoneReport(worker: request.worker, results: results, done: done))
-            for (place, isAccepted) in zip(done, accepted) where isAccepted {
-                verdicts[place] = .accepted
+            for (index, isAccepted) in zip(done, accepted) where isAccepted {
+                verdicts[index] = .accepted
             }
             if done.count == results.count, !accepted.contains(false) { return verdicts }
-            for place in done where verdicts[place] == .accepted {
-                acceptedJobs.insert(results[place].job)
+            for index in done where verdicts[index] == .accepted {
+                acceptedJobs.insert(results[index].job)
             }
         }
         let rest = results.filter { !acceptedJobs.contains($0.job) }
         guard !rest.isEmpty else { return verdicts }
         var settled = try await reportRest(rest, request.worker)
-        for place in results.indices {
+        for index in results.indices {
             // A second result for the same job is stale.
-            guard let verdict = settled.removeValue(forKey: results[place].job) else { continue }
-            verdicts[place] = verdict
+            guard let verdict = settled.removeValue(forKey: results[index].job) else { continue }
+            verdicts[index] = verdict
         }
         return verdicts
     }
@@ -53,7 +53,7 @@ package struct Reports: Sendable {
             && done.cache == nil && report.origins?.contains { $0.code != nil } != true
     }
 
-    /// Where the first result of each job is.
+    /// Returns the index of the first result of each job.
     private static func firsts(of results: [JobReport]) -> [Int] {
         let isAscending = results.indices.dropFirst().allSatisfy {
             results[$0 - 1].job < results[$0].job
@@ -76,7 +76,7 @@ package struct Reports: Sendable {
             var held = try await HeldJob.find(
                 ordered.map(\.job), ordered.map(\.lease), worker, connection)
             var plan = writer.plan(
-                refusals: try await renewals.refusals(of: results, held, connection))
+                rejections: try await renewals.rejections(of: results, held, connection))
             var verdicts: [JobID: ReportAnswer.Verdict] = [:]
             var answers: [(segment: Int64, answer: CacheAnswer)] = []
             for result in results {

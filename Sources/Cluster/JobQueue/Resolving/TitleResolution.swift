@@ -85,10 +85,10 @@ enum TitleResolution {
     ) async throws {
         let key = Redaction.key(try taken.string("key")).prefix(300)
         let holder = redacted(url: try taken.string("holder")).prefix(300)
-        let message = KeyConflicts.message(
-            String(key), String(holder), of: try taken.string("holder_catalog"),
+        let facts = RecordedFacts.keyTaken(
+            key: String(key), holder: String(holder), catalog: try taken.string("holder_catalog"),
             isOther: try taken.bool("is_other_catalog"))
-        try await fail(job, Failure(.storagePathConflict, message), connection)
+        try await fail(job, Failure(.storagePathConflict, facts.sentence), connection)
     }
 
     /// Records, for the segments of a title, files known from before it was resolved. Skips

@@ -10,9 +10,9 @@ struct URLRenewals: Sendable {
     let freshSeconds: Double
 
     /// Returns the records of refused signed URLs, of those `results` that are held.
-    func refusals(
+    func rejections(
         of results: [JobReport], _ held: [JobID: HeldJob], _ connection: PostgresConnection
-    ) async throws -> [JobID: ReportPlan.Refusal] {
+    ) async throws -> [JobID: ReportPlan.Rejection] {
         let jobs = results.compactMap { result -> HeldJob? in
             guard result.failed?.failure.code.mayBeExpiredSignature == true,
                 // Mirrors were requested instead of its own URL.
@@ -29,7 +29,7 @@ struct URLRenewals: Sendable {
                 "assets": .int64Array(jobs.map(\.asset)),
             ]
         ).rows
-        var refusals: [JobID: ReportPlan.Refusal] = [:]
+        var rejections: [JobID: ReportPlan.Rejection] = [:]
         for row in rows {
             let url = Array(try row.string("url").utf8)
             let leavesOut = try row.bool("leaves_out")
@@ -37,7 +37,7 @@ struct URLRenewals: Sendable {
             let now = try row.double("now_seconds")
             let expiry = Self.expiry(of: url, at: now)
             let hasExpired = if case .passed = expiry { true } else { false }
-            refusals[JobID(try row.int64("job"))] = ReportPlan.Refusal(
+            rejections[JobID(try row.int64("job"))] = ReportPlan.Rejection(
                 asset: try row.int64("asset"), urlDigest: try row.string("url_digest"),
                 isListed: try row.bool("is_listed"),
                 isFresh: try !hasExpired
@@ -47,13 +47,13 @@ struct URLRenewals: Sendable {
                 isRenewing: try row.bool("renewing"), renewals: Int(try row.int64("renewals")),
                 stored: try row.int64("stored"), hasStored: try row.bool("has_stored"))
         }
-        return refusals
+        return rejections
     }
 
     /// - Parameter now: of the database's clock, in seconds since 1970.
     private static func expiry(
         of url: [UInt8], at now: Double
-    ) -> ReportPlan.Refusal.Expiry {
+    ) -> ReportPlan.Rejection.Expiry {
         guard let seconds = SignedExpiry.seconds(of: url), (0..<253_402_300_800).contains(seconds)
         else { return .unknown }
         // Whole seconds, as the URL has them.

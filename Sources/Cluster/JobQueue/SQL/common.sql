@@ -57,22 +57,67 @@ JOIN asset a ON a.id = s.asset_id
 JOIN catalog c ON c.id = a.catalog_id
 WHERE {{keepsFiles}}
 
--- fragment: isHeldFileOf
--- The file f is held back, and t has a new result of its asset under its key: that is the file now. The
--- key is looked up only where the asset has such files.
-f.asset_id = t.asset_id AND f.due_at = 'infinity'
-  AND f.key = (SELECT key FROM segment WHERE id = t.segment_id AND part = 0)
+-- fragment: forgettingUnstored
+-- Takes the results of the segments `unstored`, which end with this statement, off what is stored.
+forgotten AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT a.catalog_id, -sum(r.bytes)
+    FROM unstored u
+    JOIN result r ON r.segment_id = u.segment_id AND r.done
+    JOIN segment s ON s.id = u.segment_id
+    JOIN asset a ON a.id = s.asset_id
+    GROUP BY a.catalog_id HAVING sum(r.bytes) > 0
+)
 
--- fragment: recordedBytes
--- Bytes that catalogs of site t have recorded as stored.
-(SELECT coalesce(sum(c.bytes + coalesce(
-            (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)::bigint
+-- fragment: forgettingGone
+-- Takes the deleted results `gone` of @asset off what is stored.
+forgotten AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT a.catalog_id, -g.bytes
+    FROM (SELECT sum(bytes) AS bytes FROM gone) AS g JOIN asset a ON a.id = @asset::bigint
+    WHERE g.bytes > 0
+)
+
+-- fragment: storedAgain
+-- Segments `stored_now`, with their assets, have new results, which are the only records of their files
+-- from now on. Ends those of the same assets and keys that were put aside, held back or to be deleted.
+-- Keys are looked up only for assets that have such files.
+stored_keys AS MATERIALIZED (
+    SELECT t.asset_id, k.key FROM stored_now t
+    -- OFFSET 0: the assets' files come before the look-up of a key.
+    CROSS JOIN LATERAL (
+        SELECT key FROM segment
+        WHERE id = t.segment_id AND part = 0
+          AND (EXISTS (SELECT FROM unneeded_file WHERE asset_id = t.asset_id)
+               OR EXISTS (SELECT FROM previous_file WHERE asset_id = t.asset_id)) OFFSET 0
+    ) AS k
+), stored_again AS (
+    -- By arrays: with the statistics of a table that was empty, a join reads all of it.
+    DELETE FROM unneeded_file WHERE job_id IS NULL AND id = ANY(ARRAY(
+        SELECT f.id FROM stored_keys k CROSS JOIN LATERAL (
+            SELECT id FROM unneeded_file
+            WHERE asset_id = k.asset_id AND hashtextextended(key, 0) = hashtextextended(k.key, 0)
+              AND key = k.key OFFSET 0
+        ) AS f))
+), listed_again AS (
+    DELETE FROM previous_file WHERE ctid = ANY(ARRAY(
+        SELECT f.tid FROM stored_keys k CROSS JOIN LATERAL (
+            SELECT ctid AS tid FROM previous_file
+            WHERE asset_id = k.asset_id AND hashtextextended(key, 0) = hashtextextended(k.key, 0)
+              AND key = k.key OFFSET 0
+        ) AS f))
+    RETURNING asset_id, bytes
+), counted_again AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT a.catalog_id, -sum(f.bytes) FROM listed_again f JOIN asset a ON a.id = f.asset_id
+    GROUP BY a.catalog_id HAVING sum(f.bytes) > 0
+)
+
+-- fragment: storedBytes
+-- Bytes at site t by the records of its catalogs.
+(SELECT coalesce(sum(c.stored_bytes + coalesce(
+            (SELECT sum(y.stored_bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)::bigint
  FROM catalog c WHERE c.site_id = t.id)
-
--- fragment: heldBytes
--- Bytes of files of site t that are held back: their records are gone, and they still lie there.
-(SELECT coalesce(sum(f.bytes), 0)::bigint FROM unneeded_file f
- WHERE f.site_id = t.id AND f.due_at = 'infinity')
 
 -- fragment: settledFetches
 -- Records fetches that ended, of the rows `settled`, and counts them for their assets. A stored file
@@ -80,9 +125,10 @@ f.asset_id = t.asset_id AND f.due_at = 'infinity'
 -- outdated.
 judged AS MATERIALIZED (
     SELECT e.*, coalesce(n.optional, false) AS is_optional,
-           -- Of a file that stays; null for all else.
+           -- Bytes of a file that stays; null for all else.
            n.kept_bytes
     FROM settled e
+    -- OFFSET 0: nothing is looked up of fetches that are done.
     LEFT JOIN LATERAL (
         SELECT g.optional, (
             SELECT r.bytes FROM result r JOIN asset a ON a.id = g.asset_id
@@ -102,8 +148,22 @@ judged AS MATERIALIZED (
     SELECT segment_id FROM judged WHERE NOT done AND kept_bytes IS NULL
 ), held AS (
     {{holdingUnstored}}
-), stored_again AS (
-    DELETE FROM unneeded_file f USING judged t WHERE t.done AND {{isHeldFileOf}}
+), stored_now AS (
+    SELECT asset_id, segment_id FROM judged WHERE done
+), {{storedAgain}}, stored AS (
+    -- Less what was recorded of the same segments before.
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT a.catalog_id, sum(t.bytes)
+    FROM (
+        SELECT j.asset_id,
+               sum(CASE WHEN j.done THEN j.bytes ELSE 0 END - coalesce(o.bytes, 0)) AS bytes
+        FROM judged j LEFT JOIN LATERAL (
+            SELECT bytes FROM result WHERE segment_id = j.segment_id AND done OFFSET 0
+        ) AS o ON true
+        WHERE j.kept_bytes IS NULL GROUP BY j.asset_id
+    ) AS t
+    CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = t.asset_id OFFSET 0) AS a
+    GROUP BY a.catalog_id HAVING sum(t.bytes) <> 0
 ), counts AS (
     SELECT asset_id, count(*) FILTER (WHERE done OR kept_bytes IS NOT NULL) AS done,
            count(*) FILTER (WHERE NOT done AND NOT is_optional) AS failed,
@@ -114,7 +174,8 @@ judged AS MATERIALIZED (
                + coalesce(sum(kept_bytes), 0) AS adopted_bytes,
            bool_or(NOT is_optional AND code = 'manifest.changed') AS changed,
            (array_agg(code) FILTER (WHERE NOT done AND NOT is_optional))[1] AS code,
-           (array_agg(message) FILTER (WHERE NOT done AND NOT is_optional))[1] AS message
+           (array_agg(message) FILTER (WHERE NOT done AND NOT is_optional))[1] AS message,
+           (SELECT state FROM asset WHERE id = judged.asset_id) AS old_state
     FROM judged
     GROUP BY asset_id ORDER BY asset_id
 ), rolled AS (
@@ -124,7 +185,7 @@ judged AS MATERIALIZED (
         segments_failed = a.segments_failed + t.failed,
         bytes = a.bytes + t.bytes,
         adopted_bytes = a.adopted_bytes + t.adopted_bytes,
-        -- What the manifest said no longer holds: the next start reads it again.
+        -- The manifest's statement no longer holds: the next start reads it again.
         resolved = a.resolved AND t.changed IS NOT TRUE,
         failure_code = coalesce(a.failure_code, t.code),
         failure_message = CASE WHEN a.failure_code IS NULL
@@ -134,10 +195,9 @@ judged AS MATERIALIZED (
                               a.verifies_failed),
         changed_at = now()
     FROM counts t
-    CROSS JOIN LATERAL (SELECT state FROM asset WHERE id = t.asset_id OFFSET 0) AS o
     WHERE a.id = t.asset_id
     RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
-              a.state <> o.state AS has_changed, t.done, t.failed, t.spared, t.bytes,
+              a.state <> t.old_state AS has_changed, t.done, t.failed, t.spared, t.bytes,
               t.adopted_bytes
 ), events AS (
     INSERT INTO event (kind, catalog_id, asset_id, code, message)
@@ -162,28 +222,70 @@ JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
 JOIN lease e ON e.id = p.lease_id
 ON CONFLICT DO NOTHING
 
+-- fragment: notingStored
+-- Fetches and verifications among the jobs `gone`, of one or more catalogs whose lanes are locked, that workers
+-- hold or have tried: files may lie under their keys, or soon will, that have no result and never
+-- get one. They are held back with their assets. `gone` has the columns of `droppedJob`.
+INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
+SELECT c.site_id, c.id, s.asset_id, s.key, 0, 'infinity'
+FROM (
+    SELECT g.whole_id FROM gone g WHERE g.kind IN ('fetch', 'verify') AND g.attempt > 0
+    UNION
+    SELECT g.whole_id FROM gone g
+    JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
+    JOIN lease e ON e.id = p.lease_id
+    WHERE g.kind IN ('fetch', 'verify')
+) AS t
+JOIN segment s ON s.id = t.whole_id
+JOIN asset a ON a.id = s.asset_id
+JOIN catalog c ON c.id = a.catalog_id
+WHERE NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id AND r.done)
+  AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = s.asset_id
+                  AND f.due_at = 'infinity' AND f.key = s.key)
+  AND {{keepsFiles}}
+ORDER BY s.asset_id, s.ordinal DESC
+
+-- fragment: notingPaused
+-- Notes for the workers that hold some of the jobs `gone` that they stop, and keep what they have
+-- received for who continues.
+INSERT INTO paused_job (lease_id, job_id)
+SELECT e.id, g.id
+FROM gone g
+JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
+JOIN lease e ON e.id = p.lease_id
+WHERE g.kind <> 'checksums'
+ON CONFLICT DO NOTHING
+
+-- fragment: droppedJob
+-- What `notingStored`, `notingPaused` and `noteCancelled` read of a deleted job.
+lane_id, id, kind, attempt, coalesce(whole_id, segment_id) AS whole_id
+
+-- fragment: droppedDelayedJob
+-- As `droppedJob`; it has no lane.
+NULL::bigint AS lane_id, id, kind, attempt, coalesce(whole_id, segment_id) AS whole_id
+
 -- fragment: replacingResults
--- Of an insert of results: those of segments that have one already replace it.
+-- The end of an insert of results: those of segments that have one already replace it.
 ORDER BY segment_id
 ON CONFLICT (segment_id) DO UPDATE SET done = excluded.done, bytes = excluded.bytes,
     sha256 = excluded.sha256, failure_code = excluded.failure_code,
-    -- What lay there already was compared when it was fetched, or not.
+    -- A file that lay there already was compared when it was fetched, or not.
     verified = excluded.verified OR result.verified AND result.sha256 = excluded.sha256,
-    -- What was asked for again said nothing, or nothing was asked: it is what it was.
+    -- A request without a validator, or none at all, leaves it as it was.
     validator = coalesce(excluded.validator,
                          CASE WHEN result.sha256 = excluded.sha256 THEN result.validator END),
     failure_message = excluded.failure_message, attempts = excluded.attempts,
     recorded_at = excluded.recorded_at
 
 -- fragment: jobsOfSpan
--- Of spans p their jobs. OFFSET 0: with the statistics of a queue that was empty, a join reads all
+-- Joins spans p with their jobs. OFFSET 0: with the statistics of a queue that was empty, a join reads all
 -- jobs for each span.
 CROSS JOIN LATERAL (
     SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
 ) AS j
 
 -- fragment: spansOfHeldLeases
--- Of the leases that `named` has, with their workers, the spans. OFFSET 0: with the statistics of a
+-- Joins the leases that `named` has, with their workers, with their spans. OFFSET 0: with the statistics of a
 -- queue that was empty, a join reads all spans first.
 CROSS JOIN LATERAL (
     SELECT FROM lease WHERE id = named.lease AND worker_id = named.worker OFFSET 0
@@ -191,13 +293,13 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
 
 -- fragment: jobOfEach
--- Of rows r the job of each, locked.
+-- Joins rows r with the job of each, locked.
 CROSS JOIN LATERAL (
     SELECT ctid AS tid, * FROM job WHERE lane_id = r.lane AND id = r.job FOR UPDATE
 ) AS j
 
 -- fragment: heldJobs
--- What is to be known of jobs that `held` has locked, once their assets are locked too.
+-- Reads jobs that `held` has locked, once their assets are locked too.
 ), locked AS MATERIALIZED (
     SELECT id FROM asset WHERE id = ANY(ARRAY(SELECT asset_id FROM held))
     ORDER BY id FOR NO KEY UPDATE
@@ -244,8 +346,8 @@ CROSS JOIN LATERAL (
         AND own_priority >= -1
 
 -- fragment: storedByNeighbour
--- What the neighbour of asset a has stored of its segment s: under the same key, and as the list or
--- the manifest states it.
+-- Reads the neighbour's result for segment s of asset a: under the same key, and as the list or the manifest
+-- states it.
 SELECT c.site_id, r.bytes, r.sha256, r.validator, r.verified
 FROM segment g
 JOIN result r ON r.segment_id = g.id AND r.done
@@ -270,7 +372,7 @@ w.last_seen > now() - interval '15 seconds'
       AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
 
 -- fragment: receiving
--- What workers have of assets without a result yet; nothing is known of a transfer that waits for its
+-- Bytes that workers have of assets without a result yet; nothing is known of a transfer that waits for its
 -- first byte.
 SELECT e.key::bigint AS asset_id, sum((e.value->>'receivedBytes')::bigint)::bigint AS bytes,
        sum(CASE WHEN (e.value->>'transfers')::bigint > 0
@@ -286,8 +388,8 @@ GROUP BY 1
 CROSS JOIN LATERAL (SELECT * FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
 
 -- fragment: lackingBytes
--- What asset a lacks, where its length is known. The result of a transfer may be recorded before the
--- next heartbeat without it.
+-- Bytes that asset a lacks, if its length is known. The result of a transfer may be recorded before the next
+-- heartbeat without it.
 CASE WHEN a.expected_bytes IS NOT NULL THEN greatest(a.expected_bytes - a.bytes, 0)
      ELSE 9223372036854775807 END
 

@@ -1,5 +1,5 @@
--- What `dray doctor` reads of a server: no statement needs more than the rights of a coordinator, and each has a bounded
--- number of rows.
+-- Statements by which `dray doctor` reads a server: none needs more than the rights of a coordinator, and
+-- each has a bounded number of rows.
 
 -- unprepared: server
 -- Client sessions are those of all databases; sessions of other roles are counted too.

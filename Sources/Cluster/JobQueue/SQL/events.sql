@@ -1,7 +1,7 @@
 -- Events: changes of states, in the order in which they can be read.
 
 -- name: now
--- Where events begin that are not there yet, or that a running transaction may add.
+-- Returns the first transaction whose events may not be there yet.
 SELECT events_end()::text::bigint AS xact
 
 -- name: beginning
@@ -79,8 +79,8 @@ WITH last AS (
 SELECT count(*) AS events FROM locked
 
 -- name: disown
--- Of a database that was restored from a dump: events of the one that was dumped, whose transactions
--- had other numbers. The last one decides, so that each start does not read them all.
+-- Deletes events of the database whose dump was restored here: their transactions had other numbers. The last
+-- one decides, so that each start does not read them all.
 WITH gone AS (
     DELETE FROM event
     WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())

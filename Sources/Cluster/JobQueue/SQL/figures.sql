@@ -11,13 +11,13 @@ WITH lacking AS MATERIALIZED (
            greatest(c.segments - c.segments_done - c.segments_failed + coalesce(y.segments, 0),
                     c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled
                         - coalesce(y.assets, 0), 0) AS jobs,
-           c.bytes + coalesce(y.bytes, 0) AS bytes
+           c.stored_bytes + coalesce(y.stored_bytes, 0) AS bytes
     FROM catalog c
-    -- What reports have not yet had folded into it.
+    -- Counts of reports that are not folded yet.
     LEFT JOIN (
         SELECT catalog_id, sum(segments - segments_done - segments_failed) AS segments,
                sum(assets_completed + assets_failed + assets_cancelled) AS assets,
-               sum(bytes) AS bytes
+               sum(stored_bytes) AS stored_bytes
         FROM tally GROUP BY catalog_id
     ) AS y ON y.catalog_id = c.id
 ), of_site AS MATERIALIZED (
@@ -64,7 +64,7 @@ SELECT q.name, t.storage_url, q.state = 'paused' AS is_paused, t.closed,
        extract(epoch FROM h.next_end - now())::float8 AS lease_left_seconds,
        (coalesce((SELECT workers FROM reporting WHERE name = q.name), 0)
         + coalesce((SELECT workers FROM reporting WHERE name IS NULL), 0))::bigint AS workers,
-       t.available_bytes, t.floor_bytes, t.quota_bytes, coalesce(s.used_bytes, 0) + {{heldBytes}} AS used_bytes,
+       t.available_bytes, t.floor_bytes, t.quota_bytes, coalesce(s.used_bytes, 0) AS used_bytes,
        t.fault_code, t.bytes_per_second, b.held AS held_bytes_per_second
 FROM queue q
 JOIN site t ON t.id = q.site_id
@@ -82,7 +82,7 @@ ORDER BY coalesce(s.ready, 0) DESC, q.name LIMIT @limit::bigint
 
 -- unprepared: workers
 -- Workers that have reported.
-SELECT count(*) AS workers, count(*) FILTER (WHERE trouble_code IS NOT NULL) AS failing
+SELECT count(*) AS workers, count(*) FILTER (WHERE issue_code IS NOT NULL) AS failing
 FROM worker WHERE last_seen > now() - interval '40 seconds'
 
 -- unprepared: catalogs
@@ -146,7 +146,7 @@ LEFT JOIN LATERAL (
 ORDER BY d.waiting DESC, w.id LIMIT @limit::bigint
 
 -- name: audits
--- What the last audit of each site that ended has found and not repaired, and when that was.
+-- Reads the findings that the last ended audit of each site did not repair, and its time.
 SELECT q.name AS queue, extract(epoch FROM a.ended_at)::float8 AS ended,
        coalesce(sum(c.found - c.repaired) FILTER (WHERE c.kind IN ('missing', 'truncated', 'changed')), 0)::bigint
            AS damaged,

@@ -83,7 +83,7 @@ DELETE FROM worker_minute WHERE minute < now() - make_interval(secs => @seconds:
 DELETE FROM run_work WHERE reported_at < now() - make_interval(secs => @seconds::float8)
 
 -- unprepared: tidyOrigins
--- What is over: cooldowns, quotas, and decisions beyond the latest of each origin and worker.
+-- Deletes cooldowns and quotas that are over, and decisions beyond the latest of each origin and worker.
 WITH cooled AS (
     UPDATE origin SET cooldown_until = NULL
     WHERE cooldown_until < now() - interval '1 minute' AND breaker = 'closed'
@@ -175,7 +175,7 @@ WITH chosen AS MATERIALIZED (
 ), refreshed AS (
     DELETE FROM refreshed_file f USING chosen WHERE f.asset_id = chosen.id
 ), previous AS (
-    DELETE FROM previous_file f USING chosen WHERE f.asset_id = chosen.id
+    DELETE FROM previous_file f USING chosen WHERE f.asset_id = chosen.id RETURNING f.bytes
 ), cache_answers AS (
     DELETE FROM cache_answer k USING chosen WHERE k.asset_id = chosen.id
 ), held AS (
@@ -187,9 +187,14 @@ WITH chosen AS MATERIALIZED (
 ), segments AS (
     DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
 ), results AS (
-    DELETE FROM result USING segments WHERE result.segment_id = segments.id
+    DELETE FROM result USING segments WHERE result.segment_id = segments.id RETURNING result.bytes
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT @catalog::bigint, -sum(bytes)
+    FROM (SELECT bytes FROM results UNION ALL SELECT bytes FROM previous) AS g
+    HAVING sum(bytes) > 0
 )
 SELECT count(*) AS assets FROM assets
 

@@ -21,23 +21,24 @@ FROM claim_jobs(@queue::bigint, @leases::uuid[], @workers::uuid[], @max_jobs::in
     @slow_leases::int[], @slow_origins::text[], @slow_max_jobs::int[])
 
 -- name: leasedJobs
--- What the jobs of that queue need to be done that these leases hold, of the workers that name them
--- (pairwise), with the number of each one's lease. The columns are the fields of `Job`, in snake
--- case.
+-- Reads what the jobs of that queue need that these leases hold, of the workers that name them (pairwise),
+-- with the number of each one's lease. The columns are the fields of `Job`, in snake case.
 SELECT * FROM leased_jobs(@queue::bigint, @leases::uuid[], @workers::uuid[])
 
 -- name: traces
 -- Traces of the jobs that these leases hold, of the workers that name them (pairwise), with the number
--- of each one's lease. Only for workers that ask for traces. OFFSET 0: as for the spans.
-SELECT named.place, c.traceparent, array_agg(j.id) AS jobs
-FROM unnest(@leases::uuid[], @workers::uuid[]) WITH ORDINALITY AS named(lease, worker, place)
-{{spansOfHeldLeases}}
-CROSS JOIN LATERAL (SELECT catalog_id FROM lane WHERE id = p.lane_id OFFSET 0) AS l
-CROSS JOIN LATERAL (
-    SELECT traceparent FROM catalog WHERE id = l.catalog_id AND traceparent IS NOT NULL OFFSET 0
-) AS c
+-- of each one's lease. Only for workers that ask for traces.
+WITH held AS MATERIALIZED (
+    SELECT named.place, p.lane_id, p.first_id, p.last_id,
+           (SELECT traceparent FROM catalog
+            WHERE id = (SELECT catalog_id FROM lane WHERE id = p.lane_id)) AS traceparent
+    FROM unnest(@leases::uuid[], @workers::uuid[]) WITH ORDINALITY AS named(lease, worker, place)
+    {{spansOfHeldLeases}}
+)
+SELECT p.place, p.traceparent, array_agg(j.id) AS jobs
+FROM (SELECT * FROM held WHERE traceparent IS NOT NULL) AS p
 {{jobsOfSpan}}
-GROUP BY named.place, c.traceparent
+GROUP BY p.place, p.traceparent
 
 -- name: parts
 -- Parts of files as they were recorded, in order.
@@ -77,29 +78,28 @@ JOIN span p ON p.lease_id = e.id
 WHERE e.id = @lease::uuid AND e.worker_id = @worker::uuid
 
 -- name: worker
--- @progress is by asset. @trouble_code is what keeps the worker from getting work, or null; @roots
+-- @progress is by asset. @issue_code is what keeps the worker from getting work, or null; @roots
 -- are the storage URLs that it may write to, or null for all; @queues is null for all.
 INSERT INTO worker (id, name, active_transfers, idle_connections, surplus_jobs, progress,
-                    trouble_code, trouble_message, trouble_since, roots, refused_sites, queues,
+                    issue_code, issue_message, issue_since, roots, refused_sites, queues,
                     version)
 VALUES (@worker::uuid, @name, @active_transfers::int, @idle_connections::int, @surplus_jobs::int,
-        @progress::jsonb, @trouble_code::text, @trouble_message::text, CASE WHEN @trouble_code::text IS NOT NULL THEN now() END,
+        @progress::jsonb, @issue_code::text, @issue_message::text, CASE WHEN @issue_code::text IS NOT NULL THEN now() END,
         @roots::text[], @refused_sites::bigint[], @queues::text[], @version::text)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded.active_transfers,
     idle_connections = excluded.idle_connections, surplus_jobs = excluded.surplus_jobs,
     progress = excluded.progress, last_seen = now(), silent_since = NULL,
-    trouble_code = excluded.trouble_code,
-    trouble_message = excluded.trouble_message, roots = excluded.roots,
+    issue_code = excluded.issue_code,
+    issue_message = excluded.issue_message, roots = excluded.roots,
     refused_sites = excluded.refused_sites, queues = excluded.queues, version = excluded.version,
-    trouble_since = CASE WHEN excluded.trouble_code IS NOT NULL
-                         THEN coalesce(worker.trouble_since, now()) END
+    issue_since = CASE WHEN excluded.issue_code IS NOT NULL
+                         THEN coalesce(worker.issue_since, now()) END
 
 -- name: wantedJobs
--- How many of its @surplus jobs a worker is to return: its part, among all workers with surplus jobs, of
--- the free connections, both of workers that may take jobs of its queues. Parts are rounded in the
--- order of workers, so that their sum is the number of connections. Idle workers report every 30
--- seconds: one that was silent for longer than 5 may have been killed, and counts as one connection
--- until it takes a job.
+-- Returns how many of its @surplus jobs a worker is to return: its part, among all workers with surplus jobs,
+-- of the free connections, both of workers that may take jobs of its queues. Parts are rounded in the order
+-- of workers, so that their sum is the number of connections. Idle workers report every 30 seconds: one that
+-- was silent for longer than 5 may have been killed, and counts as one connection until it takes a job.
 WITH held_queue AS MATERIALIZED (
     SELECT q.name, t.id AS site_id, t.storage_url
     FROM (
@@ -115,7 +115,7 @@ FROM (
     SELECT coalesce(sum(CASE WHEN w.last_seen > now() - interval '5 seconds'
                              THEN w.idle_connections ELSE 1 END), 0)::numeric AS connections
     FROM worker w
-    WHERE w.id <> @worker::uuid AND w.idle_connections > 0 AND w.trouble_code IS NULL
+    WHERE w.id <> @worker::uuid AND w.idle_connections > 0 AND w.issue_code IS NULL
       AND w.last_seen > now() - interval '40 seconds' AND {{takesHeldQueues}}
 ) AS idle
 CROSS JOIN LATERAL (

@@ -31,7 +31,7 @@ WHERE t.state = 'waiting' AND t.join_until > clock_timestamp()
 ORDER BY t.created_at LIMIT 100
 
 -- name: lock
--- What decides the test's fate, under its lock: @followed_seconds without a follower,
+-- Reads what decides the end of the test, under its lock: @followed_seconds without a follower,
 -- @overtime_seconds beyond its duration.
 SELECT t.state, t.workers, t.at_least, t.parts,
        t.join_until < clock_timestamp() AS is_wait_over,
@@ -125,7 +125,7 @@ SELECT state, number, next_second FROM load_shard
 WHERE test_id = @test::uuid AND worker_id = @worker::uuid FOR UPDATE
 
 -- name: order
--- What the worker is to do follows from it.
+-- Reads the state of a test and a shard, from which the worker's next step follows.
 SELECT t.state AS test, s.state AS shard, s.number, t.parts,
        extract(epoch FROM t.start_at - clock_timestamp())::float8 AS starts_in_seconds,
        (SELECT count(*) FROM load_shard o WHERE o.test_id = t.id AND o.number IS NOT NULL) AS shards,
@@ -176,7 +176,7 @@ WHERE t.id = @test::uuid AND s.test_id = t.id AND s.state = 'running'
 RETURNING s.worker_name, s.state
 
 -- name: place
--- What a worker that joined gets. No row once the test has ended.
+-- Reads the load of a worker that joined. No row once the test has ended.
 SELECT scenario, parts, url_blocks FROM load_test WHERE id = @test::uuid AND state <> 'ended'
 
 -- name: urlBlock

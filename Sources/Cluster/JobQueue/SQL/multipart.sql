@@ -120,7 +120,7 @@ WITH whole AS (
         segments_failed = a.segments_failed - t.failed, bytes = a.bytes - t.bytes,
         adopted_bytes = least(a.adopted_bytes, a.bytes - t.bytes),
         verifies = a.verifies - 1, verifies_failed = a.verifies_failed - t.given_up,
-        -- What a part of it failed with is not the end of it any more.
+        -- The failure of one of its parts is not its end any more.
         failure_code = CASE WHEN a.segments_failed > t.failed OR a.verifies_failed > t.given_up
                             THEN a.failure_code END,
         failure_message = CASE WHEN a.segments_failed > t.failed OR a.verifies_failed > t.given_up
@@ -150,8 +150,8 @@ WITH whole AS (
     SELECT 'asset.inProgress', catalog_id, id FROM counted WHERE has_changed
 )
 INSERT INTO tally (catalog_id, segments, segments_done, segments_failed, bytes, adopted_bytes,
-                   retries)
-SELECT catalog_id, -fewer, -done, -failed, -bytes, -adopted_bytes, 1 FROM counted
+                   stored_bytes, retries)
+SELECT catalog_id, -fewer, -done, -failed, -bytes, -adopted_bytes, -bytes, 1 FROM counted
 
 -- name: verified
 -- The whole file is under its final key. @verified: it was compared with what is stated.
@@ -162,15 +162,18 @@ WITH gone AS (
 ), parts AS (
     DELETE FROM segment WHERE parent_id = @segment::bigint RETURNING id
 ), part_results AS (
-    DELETE FROM result USING parts WHERE result.segment_id = parts.id
-), stored_again AS (
-    DELETE FROM unneeded_file f
-    USING (SELECT asset_id, id AS segment_id FROM segment WHERE id = @segment::bigint) AS t
-    WHERE {{isHeldFileOf}}
-)
+    DELETE FROM result USING parts WHERE result.segment_id = parts.id RETURNING result.bytes
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT a.catalog_id, @bytes::bigint - coalesce((SELECT sum(bytes) FROM part_results), 0)
+           - coalesce((SELECT bytes FROM result WHERE segment_id = s.id AND done), 0)
+    FROM segment s JOIN asset a ON a.id = s.asset_id WHERE s.id = @segment::bigint
+), stored_now AS (
+    SELECT asset_id, id AS segment_id FROM segment WHERE id = @segment::bigint
+), {{storedAgain}}
 INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified, validator)
 VALUES (@segment::bigint, true, @bytes::bigint, @sha256, @attempts::smallint, @verified::bool,
-        -- What all its parts were asked for with.
+        -- The validator of the requests for all its parts.
         (SELECT validator FROM multipart_files WHERE length(validator) <= {{longestValidator}}))
 ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
     sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
@@ -182,7 +185,7 @@ WITH gone AS (
     DELETE FROM job WHERE lane_id = @lane::bigint AND id = @job::bigint
 ), unstored AS (
     SELECT @segment::bigint AS segment_id
-), held AS (
+), {{forgettingUnstored}}, held AS (
     {{holdingUnstored}}
 )
 INSERT INTO result (segment_id, done, failure_code, failure_message, attempts)
@@ -246,12 +249,13 @@ WITH chosen AS MATERIALIZED (
     RETURNING a.catalog_id, n.files, n.parts, n.done, n.bytes,
               b.adopted_bytes - a.adopted_bytes AS adopted_bytes
 ), tallied AS (
-    INSERT INTO tally (catalog_id, segments, segments_done, segments_failed, bytes, adopted_bytes)
-    SELECT catalog_id, files - parts, -done, files - (parts - done), -bytes, -adopted_bytes
+    INSERT INTO tally (catalog_id, segments, segments_done, segments_failed, bytes, adopted_bytes,
+                       stored_bytes)
+    SELECT catalog_id, files - parts, -done, files - (parts - done), -bytes, -adopted_bytes, -bytes
     FROM counted
 ), unstored AS (
     SELECT segment_id FROM chosen
-), held AS (
+), {{forgettingUnstored}}, held AS (
     {{holdingUnstored}}
 )
 INSERT INTO result (segment_id, done, failure_code, failure_message, attempts)

@@ -152,7 +152,7 @@ UPDATE origin SET max_connections = NULL, requests_per_second = NULL, bytes_per_
 WHERE url = @origin AND id <> 0 RETURNING id
 
 -- name: page
--- What waits is counted up to @counted in each lane: there may be millions of it.
+-- Counts waiting jobs up to @counted in each lane: there may be millions of them.
 WITH page AS MATERIALIZED (
     SELECT * FROM origin WHERE id <> 0 AND url > @after ORDER BY url LIMIT @limit::int
 ), waiting AS MATERIALIZED (

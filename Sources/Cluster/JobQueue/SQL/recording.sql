@@ -39,7 +39,7 @@ WHERE asset_id = @asset::bigint AND ordinal >= @first::int AND ordinal < {{first
   AND role NOT IN ('init', 'key', 'data')
 
 -- name: update
--- What a reload has found. New periods of an MPD are added to its text.
+-- Records the findings of a reload. New periods of an MPD are added to its text.
 UPDATE recording SET cursor = @cursor::text, next_ordinal = @next_ordinal::int,
     manifest = CASE WHEN @periods::text IS NULL THEN manifest ELSE manifest || @periods::text END,
     segments = segments + @segments::bigint, gaps = gaps + @gaps::bigint, lost = lost + @lost::bigint,
@@ -84,8 +84,8 @@ INSERT INTO event (kind, catalog_id, asset_id, code, message)
 SELECT 'asset.recorded', catalog_id, asset_id, @code::text, @message::text FROM ended
 
 -- name: outcome
--- Whether any media segment is stored, the bytes of its largest playlist at most, and the first
--- failure that is no gap.
+-- Reads whether any media segment is stored, the bytes of its largest playlist at most, and the first failure
+-- that is no gap.
 SELECT (SELECT coalesce(max(l.bytes), 0)::bigint FROM (
            SELECT sum(coalesce(octet_length(setup), 0) + octet_length(tags) + octet_length(uri) + 12
                       + least(missed, @listed_gap::bigint) * 80) + 70000 AS bytes
@@ -116,7 +116,13 @@ WITH lost AS MATERIALIZED (
 ), gone AS (
     DELETE FROM segment s USING lost l WHERE s.id = l.id OR s.parent_id = l.id RETURNING s.id
 ), results AS (
-    DELETE FROM result r USING gone g WHERE r.segment_id = g.id
+    DELETE FROM result r USING gone g WHERE r.segment_id = g.id RETURNING r.bytes
+), stored AS (
+    -- Parts of them may be.
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT a.catalog_id, -n.bytes
+    FROM (SELECT sum(bytes) AS bytes FROM results) AS n JOIN asset a ON a.id = @asset::bigint
+    WHERE n.bytes > 0
 ), listed AS (
     UPDATE recorded_segment e SET ordinal = NULL FROM lost l
     WHERE e.asset_id = @asset::bigint AND e.ordinal = l.ordinal
@@ -137,7 +143,7 @@ FROM recording r, unnest(@codes::text[], @messages::text[]) AS g(code, message)
 WHERE r.asset_id = @asset::bigint
 
 -- name: nameUnrecorded
--- What has joined the title, each name once, and @most of all.
+-- Adds what has joined the title, each name once, and @most of all.
 WITH named AS (
     SELECT j.name, min(j.place) AS place
     FROM recording r, unnest(@names::text[]) WITH ORDINALITY AS j(name, place)
@@ -156,16 +162,16 @@ FROM recording r, named n WHERE r.asset_id = @asset::bigint
 ORDER BY n.place
 
 -- name: manifest
--- What its manifest is composed of in the end.
+-- Reads the text that its manifest is composed of in the end.
 SELECT manifest FROM recording WHERE asset_id = @asset::bigint
 
 -- name: keep
--- What is stored of it belongs to it from now on.
+-- Makes its stored segments belong to it from now on.
 UPDATE segment SET optional = false
 WHERE asset_id = @asset::bigint AND optional AND ordinal < {{firstSidecar}}
 
 -- name: playlist
--- What a playlist lists, in its order.
+-- Reads the lines of a playlist, in its order.
 SELECT sequence, setup, tags, uri, ordinal IS NULL AS is_gap, missed
 FROM recorded_segment
 WHERE asset_id = @asset::bigint AND playlist = @playlist::int ORDER BY sequence

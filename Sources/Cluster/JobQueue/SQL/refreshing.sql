@@ -88,7 +88,7 @@ WITH wanted AS MATERIALIZED (
     UPDATE asset a SET
         state = CASE WHEN w.id IS NULL THEN a.state ELSE 'refreshing' END,
         refreshed = NULL, retries = CASE WHEN w.id IS NULL THEN a.retries ELSE 0 END,
-        -- Of one that has failed it says why; of one whose refresh has, it is history.
+        -- The reason of an asset that has failed stays; that of a failed refresh is history.
         failure_code = CASE WHEN a.state <> 'completed' THEN a.failure_code END,
         failure_message = CASE WHEN a.state <> 'completed' THEN a.failure_message END,
         changed_at = CASE WHEN w.id IS NULL THEN a.changed_at ELSE now() END,
@@ -108,7 +108,7 @@ WITH wanted AS MATERIALIZED (
 SELECT count(*) AS assets, count(*) AS jobs FROM jobs
 
 -- name: forget
--- What tries before @job handed in.
+-- Deletes the files that tries before @job handed in.
 DELETE FROM refreshed_file WHERE asset_id = @asset::bigint AND job_id <> @job::bigint
 
 -- name: files
@@ -194,8 +194,8 @@ LEFT JOIN refresh_publication w ON w.asset_id = g.asset
 ORDER BY g.place
 
 -- name: segments
--- What its manifest lists by now. Sidecars, which the list names, and files that are as they were
--- stay.
+-- Inserts the segments that its manifest lists by now. Sidecars, which the list names, and files that are as
+-- they were stay.
 INSERT INTO segment AS s (asset_id, origin_id, ordinal, role, url, key, expected_bytes,
                           expected_sha256, mirrors)
 SELECT f.asset_id, o.id, f.ordinal, f.role, f.url, f.key, f.expected_bytes, f.expected_sha256,
@@ -212,7 +212,7 @@ WHERE (s.url, s.key, s.role, s.expected_bytes, s.expected_sha256, s.mirrors) IS 
        excluded.expected_sha256, excluded.mirrors)
 
 -- name: results
--- What is at the edge by now becomes what is known.
+-- Records the files that are at the edge by now.
 WITH files AS MATERIALIZED (
     SELECT s.id, f.*
     FROM refreshed_file f
@@ -226,7 +226,19 @@ WITH files AS MATERIALIZED (
     SELECT id, content, served_sha256 FROM files WHERE content IS NOT NULL
     ON CONFLICT (segment_id) DO UPDATE SET content = excluded.content,
         served_sha256 = excluded.served_sha256
-)
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT a.catalog_id, n.bytes
+    FROM (
+        SELECT sum(f.bytes - coalesce(r.bytes, 0)) AS bytes
+        FROM files f LEFT JOIN LATERAL (
+            SELECT bytes FROM result WHERE segment_id = f.id AND done OFFSET 0
+        ) AS r ON true
+    ) AS n JOIN asset a ON a.id = @asset::bigint
+    WHERE n.bytes <> 0
+), stored_now AS (
+    SELECT asset_id, id AS segment_id FROM files
+), {{storedAgain}}
 INSERT INTO result AS r (segment_id, done, bytes, sha256, attempts, verified, validator)
 SELECT id, true, bytes, sha256, @attempt::smallint, verified, validator FROM files ORDER BY id
 ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
@@ -305,8 +317,7 @@ WITH gone AS MATERIALIZED (
       AND r.segment_id = s.id
     RETURNING s.asset_id, s.key, r.bytes
 ), held AS (
-    -- What lies there has no record now: it is deleted when the asset is complete or removed, unless
-    -- it is needed then.
+    -- A file without a record now is deleted when the asset is complete or removed, unless it is needed then.
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
     SELECT c.site_id, c.id, f.asset_id, f.key, coalesce(r.bytes, 0), 'infinity'
     FROM files f JOIN asset a ON a.id = f.asset_id JOIN catalog c ON c.id = a.catalog_id
@@ -327,8 +338,10 @@ WITH gone AS MATERIALIZED (
     INSERT INTO event (kind, catalog_id, asset_id, code, message)
     SELECT 'asset.failed', catalog_id, id, failure_code, failure_message FROM settled
 )
-INSERT INTO tally (catalog_id, directory_id, assets_failed)
-SELECT catalog_id, directory_id, 1 FROM settled
+INSERT INTO tally (catalog_id, directory_id, assets_failed, stored_bytes)
+SELECT a.catalog_id, s.directory_id, (s.id IS NOT NULL)::int,
+       -coalesce((SELECT sum(bytes) FROM results), 0)
+FROM gone g JOIN asset a ON a.id = g.asset_id LEFT JOIN settled s ON s.id = a.id
 
 -- unprepared: summary
 SELECT count(*) FILTER (WHERE a.refreshed = 'unchanged') AS unchanged,

@@ -1,16 +1,9 @@
 -- Results of fetches, and jobs that are tried again.
 
 -- name: settleDone
--- Results of segments that have none yet. Parameters as settle_done of functions/reports.sql has
+-- Fetches of whole objects that are done. Parameters as settle_done of functions/reports.sql has
 -- them.
 SELECT settle_done(
-    @jobs::bigint[], @lease_numbers::bigint[], @bytes::bigint[], @sha256::text[],
-    @adopted::bool[], @verified::bool[], @validators::text[], @transfer_ms::bigint[],
-    @refresh_seconds::bigint[], @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
-
--- name: settleDoneAgain
--- As settleDone, of segments some of which have results.
-SELECT settle_done_again(
     @jobs::bigint[], @lease_numbers::bigint[], @bytes::bigint[], @sha256::text[],
     @adopted::bool[], @verified::bool[], @validators::text[], @transfer_ms::bigint[],
     @refresh_seconds::bigint[], @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places

@@ -14,7 +14,7 @@ COPY segment (ordinal, url, key, role, expected_bytes, expected_sha256, mirrors,
 FROM STDIN
 
 -- name: stageSegments
--- Where COPY puts resolved segments before they are merged; one table a connection.
+-- Creates the table into which COPY puts resolved segments before they are merged; one table a connection.
 CREATE TEMPORARY TABLE IF NOT EXISTS staged_segment (
     ordinal int, url text, key text, role text, expected_bytes bigint, expected_sha256 text,
     mirrors text, origin text
@@ -59,7 +59,7 @@ WITH changed AS MATERIALIZED (
 ), gone AS (
     DELETE FROM result r USING changed c WHERE r.segment_id = c.id
     RETURNING c.asset_id, c.key, r.bytes, r.done
-)
+), {{forgettingGone}}
 INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
 SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes, 'infinity'
 FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
@@ -101,19 +101,23 @@ SELECT warnings FROM asset WHERE id = @asset::bigint
 
 -- name: trim
 -- The manifest lists @segments segments. What an earlier try left beyond them goes, except its
--- sidecars.
+-- sidecars. Files that are to be deleted already, or that a refresh has under another number, are not
+-- noted again.
 WITH extra AS (
     DELETE FROM segment WHERE asset_id = @asset::bigint
         AND (ordinal >= @segments::int AND ordinal < {{firstSidecar}} OR part > 0)
     RETURNING id, asset_id, key, part
-), results AS (
+), gone AS (
     DELETE FROM result r USING extra e WHERE r.segment_id = e.id
     RETURNING e.asset_id, e.key, r.bytes, r.done AND e.part = 0 AS is_left
-), unneeded AS (
+), {{forgettingGone}}, unneeded AS (
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
     SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes
-    FROM results g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
-    WHERE g.is_left
+    FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
+    WHERE g.is_left AND {{keepsFiles}}
+      AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = g.asset_id
+                      AND hashtextextended(f.key, 0) = hashtextextended(g.key, 0) AND f.key = g.key)
+      AND NOT EXISTS (SELECT FROM refreshed_file f WHERE f.asset_id = g.asset_id AND f.key = g.key)
 )
 DELETE FROM multipart_file mf USING segment s
 WHERE s.id = mf.segment_id AND s.asset_id = @asset::bigint
@@ -178,7 +182,7 @@ INSERT INTO tally (catalog_id, segments) SELECT catalog_id, segments FROM counte
 -- Pairwise jobs, their segments, null for those that read a manifest, and their assets, which are
 -- locked. What decides between a fresh URL and the end of those whose URLs were refused.
 WITH stored AS MATERIALIZED (
-    -- What no fold has counted yet counts too.
+    -- Counts that no fold has added yet count too.
     SELECT a.id, a.segments_done + coalesce((
         SELECT sum(t.segments_done) FROM tally t
         WHERE t.catalog_id = a.catalog_id AND t.asset_id = a.id), 0) AS segments

@@ -5,7 +5,7 @@
 -- `lock_timeout`. Any role may hold an advisory lock, so the one that does is named.
 DO $$
 DECLARE
-    -- Of this schema alone, under a name that no other program takes by accident.
+    -- A lock of this schema alone, under a name that no other program takes by accident.
     lock_key CONSTANT bigint := hashtextextended(
         'dray.schema.' || current_setting('dray.schema'), 0);
     holder text;
@@ -124,7 +124,7 @@ END
 $$
 
 -- template: grant
--- What a coordinator's role needs of a schema that another role owns; {{schema}} and {{role}} are
+-- Grants a coordinator's role its rights in a schema that another role owns; {{schema}} and {{role}} are
 -- identifiers.
 GRANT USAGE ON SCHEMA {{schema}} TO {{role}};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {{schema}} TO {{role}};

@@ -5,7 +5,7 @@
 -- their last result, if that was in the last @seconds.
 SELECT w.id, w.name, w.active_transfers,
        extract(epoch FROM now() - w.last_seen)::float8 AS silent_seconds,
-       w.trouble_code, w.trouble_message, w.version, l.leases,
+       w.issue_code, w.issue_message, w.version, l.leases,
        extract(epoch FROM now() - l.oldest)::float8 AS lease_seconds,
        extract(epoch FROM now() - m.minute - interval '1 minute')::float8 AS result_seconds
 FROM worker w
@@ -34,7 +34,7 @@ SELECT q.state <> 'paused' AND NOT t.schedule_closed AS is_open,
 FROM catalog c
 JOIN queue q ON q.id = c.queue_id
 JOIN site t ON t.id = c.site_id
--- What reports have not yet had folded into it.
+-- Joins the counts of reports that are not folded yet.
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(y.segments - y.segments_done - y.segments_failed), 0) AS segments,
            coalesce(sum(-y.assets_completed - y.assets_failed - y.assets_cancelled), 0) AS assets
@@ -62,13 +62,13 @@ JOIN queue q ON q.id = l.queue_id
 WHERE @queue::text IS NULL OR q.name = @queue
 
 -- name: ofQueue
--- How many live workers take jobs of this queue by name.
+-- Counts live workers that take jobs of this queue by name.
 SELECT count(*) AS workers FROM worker
 WHERE @queue = ANY (queues) AND last_seen > now() - interval '40 seconds'
 
 -- name: noteMinute
--- What a worker has done since it began. @seconds to @seconds4 are sums of powers of a fetch's
--- seconds; @cpu_seconds may be null.
+-- Records a worker's work since it began. @seconds to @seconds4 are sums of powers of a fetch's seconds;
+-- @cpu_seconds may be null.
 INSERT INTO worker_minute AS m (minute, worker_id, fetches, bytes, busy_seconds, seconds, seconds2,
                                 seconds3, seconds4, cpu_seconds, connections, cores)
 VALUES (date_trunc('minute', now()), @worker::uuid, @fetches::bigint, @bytes::bigint,
@@ -82,7 +82,7 @@ ON CONFLICT (minute, worker_id) DO UPDATE SET fetches = excluded.fetches, bytes 
 WHERE m.fetches < excluded.fetches
 
 -- name: noteRuns
--- What a worker has done for runs of catalogs, pairwise, since it got their first jobs, so many seconds ago.
+-- Records a worker's work for runs of catalogs, pairwise, since it got their first jobs, so many seconds ago.
 INSERT INTO run_work AS w (run_id, worker_id, began_at, connections, fetches, seconds, seconds2,
                            connection_seconds)
 SELECT r.run, @worker::uuid, now() - make_interval(secs => r.age), r.connections, r.fetches,
@@ -97,8 +97,8 @@ ON CONFLICT (run_id, worker_id) DO UPDATE SET reported_at = now(), fetches = exc
 WHERE w.connection_seconds < excluded.connection_seconds OR w.fetches < excluded.fetches
 
 -- name: ofRun
--- What workers did for the present or last run of a catalog, and what they could have done: the seconds of their
--- connections from their first job to its end. No row for an unknown catalog.
+-- Sums the work of workers for the present or last run of a catalog, and the work that they could have done:
+-- the seconds of their connections from their first job to its end. No row for an unknown catalog.
 SELECT count(w.worker_id) AS workers, coalesce(sum(w.connections), 0)::bigint AS connections,
        coalesce(sum(w.fetches), 0)::bigint AS fetches, coalesce(sum(w.seconds), 0) AS seconds,
        coalesce(sum(w.seconds2), 0) AS seconds2,
@@ -110,9 +110,9 @@ FROM catalog c LEFT JOIN run_work w ON w.run_id = c.run_id
 WHERE c.id = @catalog::bigint GROUP BY c.id
 
 -- name: history
--- What all workers did, by minute, newest first: the difference of what each had done to what it
--- had done before. What it did before the first row that is read is not known, unless that is
--- little: then it had just begun.
+-- Reads the work of all workers, by minute, newest first: the difference of what each had done to what it had
+-- done before. Work before the first row that is read is not known, unless it is little: then the worker had
+-- just begun.
 WITH row AS (
     SELECT * FROM worker_minute
     WHERE minute >= date_trunc('minute', now()) - make_interval(secs => @seconds::float8)

@@ -11,6 +11,7 @@ package struct Sites: Sendable {
     package let quotas: Quotas
     package let checksums: ChecksumFiles
     package let volumes: SiteVolumes
+    package let audits: SiteAudits
 
     // MARK: Queues
 

@@ -11,14 +11,15 @@ extension SQL {
     }
 
     enum Catalogs: String, SQLSubject {
-        case lock, tryLock, read, select, running, tallied, fold, interruptJobs, haveJobs
+        case lock, tryLock, read, select, running, tallied, fold, interruptJobs, lockLanes, haveJobs
         case interruptAssets, interrupt
 
         static let file = SQL.file(sql_catalogs())
     }
 
     enum Starting: String, SQLSubject {
-        case hasNeighbours, isNew, lockWork, awaitedPublication, endRenewals, forget, renew, lanes
+        case hasNeighbours, contents, lockWork, awaitedPublication, endRenewals, forget, renew,
+            lanes
         case lockLanes, newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate
         case totals, left, changed, notFailed, interruptedAssets
 
@@ -55,7 +56,7 @@ extension SQL {
     }
 
     enum Reporting: String, SQLSubject {
-        case settleDone, settleDoneAgain, reportedJobs, settleFetches, retry, deleteJob
+        case settleDone, reportedJobs, settleFetches, retry, deleteJob
         case settleAsset, noteOutcomes
 
         static let file = SQL.file(sql_reporting())
@@ -108,7 +109,7 @@ extension SQL {
 
     enum Rights: String, SQLSubject {
         case expired, expiring, hasAny, mayBegin, beginning, begin, rescheduled, reschedule
-        case refuseExpired, lockTitles, refuseSites, refuseFetches, refusals
+        case refuseExpired, lockTitles, refuseSites, refuseFetches, rejections
         case countFetches
 
         static let file = SQL.file(sql_rights())
@@ -122,7 +123,7 @@ extension SQL {
     }
 
     enum Removing: String, SQLSubject {
-        case noteStoring, remove, refreshed, over, finish
+        case stopStoring, remove, refreshed, over, finish
 
         static let file = SQL.file(sql_removing())
     }
@@ -178,7 +179,7 @@ extension SQL {
     }
 
     enum Selecting: String, SQLSubject {
-        case assets, lockLanes, lockCancelled, cancelJobs, cancelAssets, cancelCatalog
+        case assets, lockLanes, hasName, lockCancelled, cancelJobs, cancelAssets, cancelCatalog
         case lockReprioritised, reprioritise, pause, resume, notePaused, forgetPaused, moveJobs, pin
         case reprioritiseCatalog, reschedule
 

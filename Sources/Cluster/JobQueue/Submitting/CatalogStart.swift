@@ -30,16 +30,16 @@ struct CatalogStart {
         let (row, hasNeighbours) = try await lock()
         if row.generation == generation && row.state != .interrupted { return CatalogStarted() }
         try Submissions.checkOpen("of catalog \(catalog)", state: row.queueState)
-        let isNew = try await isNew(previous: row.generation)
-        if !isNew {
+        let contents = try await contents(previous: row.generation)
+        if !contents.isNew {
             try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
         }
-        let moves = try await applyStartTimes()
+        let moves = contents.hasStartTimes ? try await applyStartTimes() : []
         if hasNeighbours { _ = try await connection.simple(SQL.KnownFiles.stage.text) }
         // One round trip: idle workers wait for its end.
         var before =
-            (isNew ? [] : endPrevious()) + makeLanes(queue: row.queueID, awaits: row.hasNeighbours)
-            + moves
+            (contents.isNew ? [] : endPrevious())
+            + makeLanes(queue: row.queueID, awaits: row.hasNeighbours, contents) + moves
         var started: PostgresValue = .null
         if scope != .all {
             _ = try await connection.pipeline(before)
@@ -52,19 +52,38 @@ struct CatalogStart {
         let results = try await connection.pipeline(
             before
                 + addFiles(
-                    hasNeighbours: hasNeighbours, isFirst: row.generation == 0, isNew: isNew)
-                + addJobs(previous: row.generation, started: started, isNew: isNew))
+                    hasNeighbours: hasNeighbours, isFirst: row.generation == 0, contents)
+                + addJobs(previous: row.generation, started: started, contents))
         try PurgeGuard.check(results.last)
-        guard !isNew, row.generation != generation else { return CatalogStarted() }
+        guard row.generation != generation else { return CatalogStarted() }
+        guard !contents.isNew else { return CatalogStarted(left: 0) }
         let left = try results.dropLast().last?.only().int64("assets") ?? 0
         return CatalogStarted(left: Int(left))
     }
 
-    /// Returns true if no statement that ends earlier work has anything to do, of which each reads
-    /// all assets.
-    private func isNew(previous: Int) async throws -> Bool {
-        guard previous == 0 else { return false }
-        return try await connection.query(SQL.Starting.isNew, both).only().bool("is_new")
+    /// What a start has to look for: each statement left out would read all assets.
+    private struct Contents {
+        /// No statement that ends earlier work has anything to do.
+        var isNew = false
+        /// All assets are new files without sidecars.
+        var isPlain = false
+        /// No two assets may want one key.
+        var hasOwnKeys = false
+        var hasStartTimes = true
+        var hasRights = true
+        var hasFoundFiles = true
+    }
+
+    private func contents(previous: Int) async throws -> Contents {
+        guard previous == 0 else { return Contents() }
+        let row = try await connection.query(SQL.Starting.contents, both).only()
+        guard try row.bool("is_new") else { return Contents() }
+        return Contents(
+            isNew: true, isPlain: try row.bool("is_plain"),
+            hasOwnKeys: try row.bool("has_own_keys"),
+            hasStartTimes: try row.bool("has_start_times"),
+            hasRights: try row.bool("has_rights"),
+            hasFoundFiles: try row.bool("has_found_files"))
     }
 
     /// Returns the locked catalog, and true if its site has other catalogs.
@@ -101,6 +120,8 @@ struct CatalogStart {
             PostgresStatement(SQL.Catalogs.fold, id),
             PostgresStatement(SQL.Daily.foldStarted, id),
             PostgresStatement(SQL.Starting.endRenewals, id),
+            // Later grants would not be reported to their workers.
+            PostgresStatement(SQL.Selecting.lockLanes, id),
             PostgresStatement(SQL.Starting.forget, both),
             PostgresStatement(SQL.Starting.renew, both),
         ]
@@ -109,9 +130,13 @@ struct CatalogStart {
     /// Returns statements that create the lanes and lock them.
     ///
     /// - Parameter awaits: true if assets may wait for neighbours.
-    private func makeLanes(queue: Int64, awaits: Bool) -> [PostgresStatement] {
+    private func makeLanes(
+        queue: Int64, awaits: Bool, _ contents: Contents
+    ) -> [PostgresStatement] {
         (awaits ? [PostgresStatement(SQL.Neighbours.await, both)] : []) + [
-            PostgresStatement(SQL.Starting.lanes, both + ["queue": .int(queue)]),
+            PostgresStatement(
+                SQL.Starting.lanes,
+                both + ["queue": .int(queue), "plain": .bool(contents.isPlain)]),
             // Reports continue meanwhile; they take no lane's lock.
             PostgresStatement(SQL.Starting.lockLanes, id),
         ]
@@ -119,20 +144,23 @@ struct CatalogStart {
 
     /// Returns statements that create the segments of files and sidecars.
     private func addFiles(
-        hasNeighbours: Bool, isFirst: Bool, isNew: Bool
+        hasNeighbours: Bool, isFirst: Bool, _ contents: Contents
     ) -> [PostgresStatement] {
-        var statements = KeyConflicts.statements(
-            both, .null, hasHolders: hasNeighbours || !isFirst)
-        statements += Self.refusals(both, .null)
-        statements += [
-            PostgresStatement(SQL.Starting.newFiles, both),
-            PostgresStatement(SQL.Starting.fileSegments, both),
-        ]
-        if !isNew { statements.append(PostgresStatement(SQL.Starting.dropSidecars, both)) }
-        statements += [
-            PostgresStatement(SQL.Starting.sidecars, both),
-            PostgresStatement(SQL.KnownFiles.adoptFound, both),
-        ]
+        var statements: [PostgresStatement] = []
+        if hasNeighbours || !contents.hasOwnKeys {
+            statements += KeyConflicts.statements(
+                both, .null, hasHolders: hasNeighbours || !isFirst)
+        }
+        if contents.hasRights { statements += Self.rejections(both, .null) }
+        statements.append(PostgresStatement(SQL.Starting.newFiles, both))
+        if !contents.isPlain {
+            statements.append(PostgresStatement(SQL.Starting.fileSegments, both))
+        }
+        if !contents.isNew { statements.append(PostgresStatement(SQL.Starting.dropSidecars, both)) }
+        if !contents.isPlain { statements.append(PostgresStatement(SQL.Starting.sidecars, both)) }
+        if contents.hasFoundFiles {
+            statements.append(PostgresStatement(SQL.KnownFiles.adoptFound, both))
+        }
         guard hasNeighbours else { return statements }
         // Files that other catalogs of the site have stored.
         return statements + [
@@ -147,7 +175,7 @@ struct CatalogStart {
     /// - Parameters:
     ///   - both: a catalog and its generation.
     ///   - assets: the started ones, null for all.
-    static func refusals(_ both: SQLValues, _ assets: PostgresValue) -> [PostgresStatement] {
+    static func rejections(_ both: SQLValues, _ assets: PostgresValue) -> [PostgresStatement] {
         func code(_ code: FailureCode) -> SQLValues { ["code": .text(code.rawValue)] }
         let limited = both + ["assets": assets]
         return [
@@ -162,16 +190,16 @@ struct CatalogStart {
         ]
     }
 
-    /// Refuses assets as `refusals` do. Returns how many of them, and why; nil for none.
+    /// Refuses assets as `rejections` do. Returns how many of them, and why; nil for none.
     static func refuse(
         _ both: SQLValues, _ assets: PostgresValue, _ connection: PostgresConnection
     ) async throws -> SelectionAnswer.Refused? {
-        for refusal in refusals(both, assets) { _ = try await connection.pipeline([refusal]) }
+        for rejection in rejections(both, assets) { _ = try await connection.pipeline([rejection]) }
         let codes = [FailureCode.inputExpired, .rightsMaxSites, .rightsMaxFetches].map(\.rawValue)
         let refused = try await connection.query(
-            SQL.Rights.refusals, ["assets": assets, "codes": .textArray(codes)]
+            SQL.Rights.rejections, ["assets": assets, "codes": .textArray(codes)]
         ).only()
-        return try refused.optionalString("reason").map {
+        return try refused.optionalMessage("reason").map {
             SelectionAnswer.Refused(assets: Int(try refused.int64("assets")), reason: $0)
         }
     }
@@ -180,12 +208,15 @@ struct CatalogStart {
     /// just being deleted; the one before counts the assets that only the `previous` generation
     /// had, unless the catalog is new.
     private func addJobs(
-        previous: Int, started: PostgresValue, isNew: Bool
+        previous: Int, started: PostgresValue, _ contents: Contents
     ) -> [PostgresStatement] {
         let left = PostgresStatement(
             SQL.Starting.left, id + ["generation": .int(Int64(previous))])
-        return (isNew ? [] : [PostgresStatement(SQL.Starting.dropParts, both)]) + [
-            PostgresStatement(SQL.Starting.jobs, both + ["assets": started]),
+        let isNew = contents.isNew
+        let jobs =
+            contents.isPlain
+            ? [] : [PostgresStatement(SQL.Starting.jobs, both + ["assets": started])]
+        return (isNew ? [] : [PostgresStatement(SQL.Starting.dropParts, both)]) + jobs + [
             PostgresStatement(SQL.Starting.isolate, id),
             PostgresStatement(SQL.Starting.totals, both),
             PostgresStatement(SQL.Common.notifyWork),

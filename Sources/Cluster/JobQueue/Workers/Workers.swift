@@ -190,7 +190,7 @@ extension ClusterStatus.WorkerStatus {
             id: try row.uuid("id"), name: try row.string("name"),
             activeTransfers: Int(try row.int64("active_transfers")),
             silentSeconds: try row.double("silent_seconds"))
-        trouble = try Failure(in: row, code: "trouble_code", message: "trouble_message")
+        issue = try Failure(in: row, code: "issue_code", message: "issue_message")
         version = try row.optionalString("version")
         leases = try row.int("leases")
         leaseSeconds = try row.optionalDouble("lease_seconds")

@@ -15,7 +15,7 @@ extension FetchTransfers {
         var request = request(for: work, split)
         request.url = plan.url
         // Mirrors are third parties.
-        if originName(of: plan.url) == originName(of: work.fetch.url) {
+        if plan.isAtMain || originName(of: plan.url) == originName(of: work.fetch.url) {
             request.headers = work.leased.originHeaders
         }
         request.validator = validator

@@ -36,7 +36,7 @@ struct MirrorTable {
             return !isFailing(origin, ordered[index].name, cooling, now)
                 && now - origin.measuredAt > Self.measuredSeconds
                 && now - origin.triedAt > Self.trialSeconds
-        }.min { ordered[$0].place < ordered[$1].place }
+        }.min { ordered[$0].index < ordered[$1].index }
         if let untried {
             ordered.insert(ordered.remove(at: untried), at: 0)
             origins[ordered[0].name, default: Origin()].triedAt = now
@@ -55,7 +55,7 @@ struct MirrorTable {
     }
 
     private struct Place {
-        var place: Int
+        var index: Int
         var url: String
         var name: String
         var origin: Origin
@@ -63,9 +63,9 @@ struct MirrorTable {
 
     /// Sorts by speed, the fastest first and the failing ones last.
     private func ranked(_ urls: [String], _ cooling: Set<String>, _ now: Double) -> [Place] {
-        let places = urls.enumerated().map { place, url in
+        let places = urls.enumerated().map { index, url in
             let name = originName(of: url) ?? url
-            return Place(place: place, url: url, name: name, origin: origins[name] ?? Origin())
+            return Place(index: index, url: url, name: name, origin: origins[name] ?? Origin())
         }
         return places.sorted { left, right in
             let leftFails = isFailing(left.origin, left.name, cooling, now)
@@ -73,7 +73,7 @@ struct MirrorTable {
             if leftFails != rightFails { return rightFails }
             let leftSpeed = left.origin.bytesPerSecond ?? 0
             let rightSpeed = right.origin.bytesPerSecond ?? 0
-            return leftSpeed != rightSpeed ? leftSpeed > rightSpeed : left.place < right.place
+            return leftSpeed != rightSpeed ? leftSpeed > rightSpeed : left.index < right.index
         }
     }
 
@@ -181,7 +181,7 @@ struct MirrorPlan: Sendable {
     /// - Parameter isSuspect: true if the cluster must learn that the origin of a redirect works.
     func served(by origin: String?, isSuspect: (String) -> Bool) -> [OriginOutcome]? {
         let asked = originName(of: url)
-        let isMain = asked == originName(of: main)
+        let isMain = isAtMain || asked == originName(of: main)
         guard let asked, let origin else { return nil }
         let failed = endings.compactMap(\.ending.outcome)
         if isMain, failed.isEmpty, origin == asked || !isSuspect(origin) { return nil }

@@ -70,7 +70,7 @@ struct HeartbeatSource: Sendable {
         heartbeat.originShares = state.uses.origins
         heartbeat.idleConnections = state.idleConnections > 0 ? state.idleConnections : nil
         heartbeat.surplusJobs = state.surplusJobs > 0 ? state.surplusJobs : nil
-        heartbeat.trouble = state.failure
+        heartbeat.issue = state.failure
         heartbeat.sites = sites.siteReports()
         heartbeat.done = state.done
         if !state.runs.isEmpty { heartbeat.runs = state.runs }

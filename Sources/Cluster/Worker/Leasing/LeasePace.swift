@@ -15,7 +15,7 @@ final class LeasePace: Sendable {
         /// Jobs that ended since `since`.
         var ended = 0
         var lastEnd: ContinuousClock.Instant
-        /// As of the last level.
+        /// The number of connections at the last level.
         var connections = 0
         var since: ContinuousClock.Instant
         /// Maximum of jobs to hold after some were given back, and its end.

@@ -93,8 +93,8 @@ struct RefreshChange: Sendable {
     init(files: [File], playlistsAreRight: Bool = false) {
         self.files = files
         guard playlistsAreRight else { return }
-        for place in self.files.indices where self.files[place].isManifest {
-            self.files[place].isAsked = false
+        for index in self.files.indices where self.files[index].isManifest {
+            self.files[index].isAsked = false
         }
     }
 
@@ -126,12 +126,12 @@ struct RefreshChange: Sendable {
     ///
     /// - Parameter staged: indexes of files with new bytes.
     func reported(staged: Set<Int>) -> [RefreshedFile] {
-        files.enumerated().compactMap { place, file in
+        files.enumerated().compactMap { index, file in
             let isListed = isRelisted && file.segment.ordinal < WireLimits.segmentsPerAsset
             guard isListed || file.isChanged, let stored = file.stored else { return nil }
             return RefreshedFile(
                 segment: file.segment, stored: stored, validator: file.validator,
-                verified: file.isVerified, staged: staged.contains(place) ? place + 1 : nil)
+                verified: file.isVerified, staged: staged.contains(index) ? index + 1 : nil)
         }
     }
 }

@@ -13,7 +13,7 @@ final class RunTally: Sendable {
         /// Parts that a coordinator has received: fetches, and seconds of connections.
         var reported = (fetches: 0, seconds: 0.0)
 
-        var hasNews: Bool {
+        var hasUnreportedWork: Bool {
             work.fetches > reported.fetches || work.connectionSeconds > reported.seconds
         }
     }
@@ -33,7 +33,7 @@ final class RunTally: Sendable {
                 runs[id, default: run(id, now)].usedAt = now
             }
             guard runs.count > Self.maxRuns else { return }
-            let oldest = runs.filter { !$0.value.hasNews }.sorted {
+            let oldest = runs.filter { !$0.value.hasUnreportedWork }.sorted {
                 $0.value.usedAt < $1.value.usedAt
             }
             for (id, _) in oldest.prefix(runs.count - Self.maxRuns) { runs[id] = nil }
@@ -60,7 +60,8 @@ final class RunTally: Sendable {
     /// Returns the counts to report: those of runs with transfers since the last report.
     func unreported(now: Instant = .now) -> [RunWork] {
         runs.withLock { runs in
-            runs.values.lazy.filter(\.hasNews).prefix(WireLimits.runsPerHeartbeat).map { run in
+            runs.values.lazy.filter(\.hasUnreportedWork).prefix(WireLimits.runsPerHeartbeat).map {
+                run in
                 var work = run.work
                 work.ageSeconds = run.since.duration(to: now) / .seconds(1)
                 return work

@@ -10,7 +10,7 @@ import Transfer
 enum TitleReading: Sendable {
     /// Every object of a title, with rewritten manifests and the playlists' digests.
     case whole(ResolvedSegments, ManifestFreshness)
-    /// What a live title lists beyond what is recorded of it.
+    /// The additions of a live title to its recording.
     case recording(RecordingPass)
 }
 
@@ -33,6 +33,10 @@ struct ManifestReader: Sendable {
     let titles: TitleQueue
     /// Measures `optionalLimit`.
     var clock: any Clock<Duration> = ContinuousClock()
+    /// Shared by all titles that this worker reads.
+    var failedClocks = Shared(FailedClocks())
+    /// The time for `failedClocks`.
+    var now: @Sendable () -> ContinuousClock.Instant = { .now }
 
     /// Time in which an optional request has to be answered: segments leave the window meanwhile.
     static let optionalLimit = Duration.seconds(3)
@@ -67,7 +71,8 @@ struct ManifestReader: Sendable {
         var freshness = ManifestFreshness()
         var resolver = try TitleResolver(
             url: source.url, kind: source.kind, options: source.titles ?? TitleOptions(),
-            following: from, snapshotSeconds: Date().timeIntervalSince1970)
+            following: from, snapshotSeconds: Date().timeIntervalSince1970,
+            pausedClocks: failedClocks.withLock { $0.paused(at: now()) })
         try await read(&resolver, &freshness, of: work)
         if let pass = try resolver.recordingPass(after: cursor) { return .recording(pass) }
         if try resolver.addPlaylistsLeftOut() { try await read(&resolver, &freshness, of: work) }
@@ -91,6 +96,9 @@ struct ManifestReader: Sendable {
                 return bodies.sorted { $0.0.number < $1.0.number }
             }
             for (request, fetched) in bodies {
+                if request.isOptional, resolver.kind == .dash {
+                    noteClock(request.url, isRead: fetched != nil)
+                }
                 guard let fetched else {
                     resolver.receiveOptional(request, nil)
                     continue
@@ -101,6 +109,13 @@ struct ManifestReader: Sendable {
                     sha256: fetched.sha256, contentType: fetched.contentType,
                     answeredSeconds: fetched.answeredSeconds)
             }
+        }
+    }
+
+    private func noteClock(_ url: String, isRead: Bool) {
+        let now = now()
+        failedClocks.withLock { clocks in
+            if isRead { clocks.succeed(url) } else { clocks.fail(url, at: now) }
         }
     }
 

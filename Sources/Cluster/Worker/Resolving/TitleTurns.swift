@@ -8,9 +8,9 @@ import Model
 struct TitleTurns<Title> {
     typealias Instant = ContinuousClock.Instant
 
-    static var places: Int { 8 }
+    static var slots: Int { 8 }
     /// Maximum slots of a host while other hosts' titles wait.
-    static var placesPerHost: Int { places / 2 }
+    static var slotsPerHost: Int { slots / 2 }
     /// Minimum time for which a title keeps its slot.
     static var patience: Duration { .seconds(120) }
     /// The same if its host has more than half and another host has less.
@@ -40,7 +40,7 @@ struct TitleTurns<Title> {
     private var returns: [JobID: Int] = [:]
 
     var isAnyWaiting: Bool { !waiting.isEmpty }
-    var mayStart: Bool { isAnyWaiting && reading.count < Self.places }
+    var mayStart: Bool { isAnyWaiting && reading.count < Self.slots }
 
     mutating func add(_ title: Title, of job: JobID, at host: String) {
         waiting.append(Waiting(title: title, job: job, host: host))
@@ -51,7 +51,7 @@ struct TitleTurns<Title> {
     mutating func next(now: Instant) -> (turn: Int, title: Title)? {
         guard mayStart else { return nil }
         let counts = Dictionary(reading.values.map { ($0.waiting.host, 1) }, uniquingKeysWith: +)
-        let index = waiting.firstIndex { counts[$0.host, default: 0] < Self.placesPerHost }
+        let index = waiting.firstIndex { counts[$0.host, default: 0] < Self.slotsPerHost }
         let next = waiting.remove(at: index ?? 0)
         lastTurn += 1
         let doublings = min(returns[next.job, default: 0], Self.maxDoublings)
@@ -80,7 +80,7 @@ struct TitleTurns<Title> {
     private mutating func chooseThoseOver(_ now: Instant) {
         guard !waiting.isEmpty else { return }
         let staying = reading.values.filter { !$0.isOver }
-        var free = Self.places - staying.count
+        var free = Self.slots - staying.count
         var counts = Dictionary(staying.map { ($0.waiting.host, 1) }, uniquingKeysWith: +)
         for next in waiting {
             if free > 0 {
@@ -98,11 +98,11 @@ struct TitleTurns<Title> {
 
     /// Returns the oldest eligible slot of the host that has the most.
     private func turnThatIsOver(for host: String, _ counts: [String: Int], _ now: Instant) -> Int? {
-        let isBelowHalf = counts[host, default: 0] < Self.placesPerHost
+        let isBelowHalf = counts[host, default: 0] < Self.slotsPerHost
         return reading.filter { _, entry in
             guard !entry.isOver else { return false }
             let held = entry.startedAt.duration(to: now)
-            let isBeyondHalf = counts[entry.waiting.host, default: 0] > Self.placesPerHost
+            let isBeyondHalf = counts[entry.waiting.host, default: 0] > Self.slotsPerHost
             return held >= entry.patience
                 || isBelowHalf && isBeyondHalf && held >= Self.patienceBeyondHalf
         }.max {

@@ -31,7 +31,7 @@ enum AssetsCommand {
             + "--state with states is the same.")
 
     static let name = CommandOption(
-        "name", .text(placeholder: "PATTERN"),
+        "name", .text(placeholder: "PATTERN"), selects: true,
         help: "The same as --match.")
 
     /// Returns the value of `--match` or `--name`.

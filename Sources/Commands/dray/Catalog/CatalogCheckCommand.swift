@@ -119,7 +119,7 @@ enum CatalogCheckCommand {
             warningCount: reading.noticeCount,
             errors: reading.failures.map {
                 Answer.Problem(
-                    code: $0.code, line: $0.place?.lineOfList, message: printable($0.message))
+                    code: $0.code, line: $0.location?.lineOfList, message: printable($0.message))
             },
             errorCount: reading.failureCount)
         let encoder = JSONEncoder()

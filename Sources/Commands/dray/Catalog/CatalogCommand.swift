@@ -130,7 +130,8 @@ enum CatalogCommand {
             options: options + [
                 site, allSites,
                 CommandOption(
-                    "asset", .text(placeholder: "NAME"), help: "Only this asset."),
+                    "asset", .text(placeholder: "NAME"), selects: true,
+                    help: "Only this asset."),
                 code,
             ] + ClusterCall.options
         ) { arguments in
@@ -149,7 +150,9 @@ enum CatalogCommand {
                 ? try await AllSites.apply(
                     selection, client, retrySeconds: ClusterCall.retrySeconds)
                 : try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
-            return try ClusterCall.show(answer, arguments) { text(answer, action) }
+            return try ClusterCall.show(answer, arguments) {
+                text(answer, action, of: selection.name)
+            }
         }
     }
 
@@ -215,10 +218,14 @@ enum CatalogCommand {
     }
 
     private static func text(
-        _ answer: SelectionAnswer, _ action: SelectionAction.Action
+        _ answer: SelectionAnswer, _ action: SelectionAction.Action, of pattern: String?
     ) -> String {
         guard answer.assets > 0 || answer.jobs > 0 else {
-            return "Nothing to \(action.rawValue).\n" + refusals(answer)
+            let matched =
+                pattern.map {
+                    ": '\(printable($0))' matches no asset, or none that can be changed so"
+                } ?? ""
+            return "Nothing to \(action.rawValue)\(matched).\n" + rejections(answer)
         }
         let done =
             switch action {
@@ -239,13 +246,13 @@ enum CatalogCommand {
         case .pause:
             // Jobs that waited and no longer do are not what stops.
             return assets + "; transfers stop within seconds and keep what they received.\n"
-        case .resume: return assets + ".\n" + refusals(answer)
+        case .resume: return assets + ".\n" + rejections(answer)
         default:
-            return assets + ", \(HumanFormat.count(answer.jobs, "job")).\n" + refusals(answer)
+            return assets + ", \(HumanFormat.count(answer.jobs, "job")).\n" + rejections(answer)
         }
     }
 
-    private static func refusals(_ answer: SelectionAnswer) -> String {
+    private static func rejections(_ answer: SelectionAnswer) -> String {
         answer.refused.map {
             "Refused: \(HumanFormat.count($0.assets, "asset")), whose rights allow no fetch now: "
                 + "\(printable($0.reason))\n"

@@ -34,7 +34,7 @@ enum CatalogListCommand {
                     catalog.state == .running
                     ? StatusCommand.lines(catalog, isIdle: isIdle) : []
                 return [
-                    catalog.id.description, printable(catalog.name), catalog.state.rawValue,
+                    catalog.id.description, printable(catalog.name), catalog.shownState,
                     "\(HumanFormat.count(catalog.totals.completed)) of "
                         + HumanFormat.count(catalog.totals.assets),
                     HumanFormat.count(catalog.totals.failed),

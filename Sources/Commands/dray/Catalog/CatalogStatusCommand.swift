@@ -68,7 +68,7 @@ enum CatalogStatusCommand {
     ) -> String {
         let totals = status.totals
         var lines = [
-            "\(printable(status.name)) (\(status.id)): \(status.state.rawValue)",
+            "\(printable(status.name)) (\(status.id)): \(status.shownState)",
             "  \(HumanFormat.count(totals.completed)) of "
                 + "\(HumanFormat.count(totals.assets, "asset")) completed, "
                 + "\(HumanFormat.count(totals.failed)) failed, "
@@ -84,8 +84,8 @@ enum CatalogStatusCommand {
                 "  active: " + (active < 20 ? "" : "more than ")
                     + HumanFormat.count(min(active, 20), "asset"))
         }
-        if let trouble = status.trouble {
-            lines.append("  \(SiteFailureText.text(ofFault: trouble))")
+        if let issue = status.issue {
+            lines.append("  \(SiteFailureText.text(ofFault: issue))")
         }
         if let seconds = status.refreshSeconds, let next = status.nextRefresh {
             lines.append(

@@ -37,9 +37,14 @@ enum RemoveCommand {
         operands: [
             CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
-        options: [CatalogCommand.site] + followed
+        options: [
+            CatalogCommand.site,
+            CommandOption(
+                "yes", .flag,
+                help: "Do not ask before all files are deleted. Required without a terminal."),
+        ] + followed
     ) { arguments in
-        await run(arguments) {
+        await run(arguments, asks: !arguments.flag("yes")) {
             SelectionAction(.remove, catalog: try CatalogCommand.reference(arguments))
         }
     }
@@ -62,14 +67,17 @@ enum RemoveCommand {
         await ClusterCall.run(
             arguments,
             asking: {
-                guard arguments.flag("yes") else {
-                    throw UsageError(
-                        "forgetting a catalog deletes its records for good",
-                        hint: "Add --yes to confirm, or delete the files: `dray catalog remove`.")
-                }
-                return SelectionAction(.forget, catalog: try CatalogCommand.reference(arguments))
+                SelectionAction(.forget, catalog: try CatalogCommand.reference(arguments))
             }
         ) { selection, client in
+            guard arguments.flag("yes") else {
+                if let catalog = selection.catalog {
+                    try await RemovalSession.checkKnown(catalog, client)
+                }
+                throw UsageError(
+                    "forgetting a catalog deletes its records for good",
+                    hint: "Add --yes to confirm, or delete the files: `dray catalog remove`.")
+            }
             let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(answer, arguments) {
                 "Forgotten: \(HumanFormat.count(answer.assets, "asset")); the files stay.\n"
@@ -84,19 +92,19 @@ enum RemoveCommand {
         ] + TLSOptions.client
 
     private static func run(
-        _ arguments: Arguments, _ selection: () throws -> SelectionAction
+        _ arguments: Arguments, asks: Bool = false, _ selection: () throws -> SelectionAction
     ) async -> ExitCode {
         do {
             try LogOutput.configure(
                 environment: ClientSettings.environment, defaultLevel: .warning)
-            return try await follow(try selection(), arguments)
+            return try await follow(try selection(), arguments, asks: asks)
         } catch {
             return Console.fail(error)
         }
     }
 
     private static func follow(
-        _ selection: SelectionAction, _ arguments: Arguments
+        _ selection: SelectionAction, _ arguments: Arguments, asks: Bool
     ) async throws -> ExitCode {
         let remote = try ClusterPlace.named()
         if remote != nil {
@@ -108,7 +116,7 @@ enum RemoveCommand {
         let interrupts = try PrefetchCommand.onInterrupt(arguments, isEmbedded: remote == nil)
         let plan = RemovalSession.Plan(
             selection, printsJSON: arguments.flag("json"), isQuiet: arguments.flag("quiet"),
-            isEmbedded: remote == nil)
+            isEmbedded: remote == nil, asks: asks)
         let display = ProgressDisplay(
             mode: LiveLines.mode(
                 isQuiet: plan.isQuiet || plan.printsJSON,

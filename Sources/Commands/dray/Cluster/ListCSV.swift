@@ -96,7 +96,7 @@ enum ListCSV {
                 var end: (at: Double?, reason: String?) = (nil, nil)
                 switch catalog.finish?.estimate {
                 case .finishes(let at, _, let bound): end = (at, bound.name)
-                case .unknown(let obstacle): end = (nil, obstacle.name)
+                case .unknown(let cause): end = (nil, cause.name)
                 case nil: break
                 }
                 return [
@@ -157,7 +157,7 @@ enum ListCSV {
                 [
                     .text(worker.name), .integer(worker.activeTransfers),
                     .number("\(worker.silentSeconds)"),
-                    .optional(worker.trouble?.code.rawValue), .integer(worker.leases),
+                    .optional(worker.issue?.code.rawValue), .integer(worker.leases),
                     number(worker.leaseSeconds), number(worker.resultSeconds),
                     .text("\(worker.isStuck)"),
                 ]

@@ -46,7 +46,7 @@ enum StatusCommand {
         let catalogs = status.catalogs.map { catalog in
             let totals = catalog.totals
             return [
-                catalog.id.description, printable(catalog.name), catalog.state.rawValue,
+                catalog.id.description, printable(catalog.name), catalog.shownState,
                 "\(HumanFormat.count(totals.completed)) of \(HumanFormat.count(totals.assets))",
                 HumanFormat.count(totals.failed),
             ]
@@ -60,12 +60,12 @@ enum StatusCommand {
                     }
                     : [])
         }
-        let isTroubled = status.workers.contains { $0.trouble != nil || $0.isStuck }
+        let hasIssue = status.workers.contains { $0.issue != nil || $0.isStuck }
         let workers = status.workers.map { worker in
             [
                 printable(worker.name), HumanFormat.count(worker.activeTransfers),
                 HumanFormat.duration(seconds: max(0, worker.silentSeconds)), lastResult(worker),
-            ] + (isTroubled ? [trouble(worker)] : [])
+            ] + (hasIssue ? [issue(worker)] : [])
         }
         var sections = [
             "dray \(printable(status.version)), schema \(status.schemaVersion)\n",
@@ -82,8 +82,8 @@ enum StatusCommand {
             ClusterCall.section(
                 "Workers",
                 ["Name", "Transfers", "Last heartbeat", "Last result"]
-                    + (isTroubled ? ["Failure"] : []),
-                [.left, .right, .right, .right] + (isTroubled ? [.left] : []), workers),
+                    + (hasIssue ? ["Failure"] : []),
+                [.left, .right, .right, .right] + (hasIssue ? [.left] : []), workers),
         ]
         if let tests = status.loadTests { sections.append(table(tests)) }
         return sections.joined(separator: "\n")
@@ -95,8 +95,8 @@ enum StatusCommand {
         return seconds < 60 ? "now" : HumanFormat.duration(seconds: seconds)
     }
 
-    private static func trouble(_ worker: ClusterStatus.WorkerStatus) -> String {
-        if let trouble = worker.trouble { return printable(trouble.message) }
+    private static func issue(_ worker: ClusterStatus.WorkerStatus) -> String {
+        if let issue = worker.issue { return printable(issue.message) }
         guard worker.isStuck else { return "–" }
         return "stuck: no result since it leased jobs "
             + "\(HumanFormat.duration(seconds: worker.leaseSeconds ?? 0)) ago"
@@ -123,7 +123,9 @@ enum StatusCommand {
         }
         return [
             catalog.recording.map(RecordingText.line),
-            WaitText.line(catalog.waits ?? []), catalog.finish.map(FinishText.line),
+            WaitText.line(catalog.waits ?? []),
+            // It does not end by itself.
+            catalog.isPaused ? nil : catalog.finish.map(FinishText.line),
             DeadlineText.line(catalog),
         ].compactMap(\.self)
     }

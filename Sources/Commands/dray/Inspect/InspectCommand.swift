@@ -105,8 +105,8 @@ enum InspectCommand {
             return inspection
         }
         // The error is in the file, regardless of the base URL.
-        if case .manifest(_, let line)? = inspection.failure?.place {
-            inspection.failure?.place = .manifest(printable(file), line: line)
+        if case .manifest(_, let line)? = inspection.failure?.location {
+            inspection.failure?.location = .manifest(printable(file), line: line)
         }
         return inspection
     }

@@ -43,8 +43,8 @@ struct InspectReport {
         head.append(("estimatedBytes", try json(estimatedBytes)))
         head.append(("leftOut", try json(LeftOut(inspection))))
         Console.write("{\n" + head.map { "  \"\($0)\": \($1),\n" }.joined())
-        let rows = try renditions.indices.map { place in
-            try json(ListedRendition(renditions[place], sums[place]))
+        let rows = try renditions.indices.map { index in
+            try json(ListedRendition(renditions[index], sums[index]))
         }
         Console.write("  \"renditions\": [\(Self.lines(rows))]")
         let list = try warnings.first.map { try json($0) }

@@ -71,7 +71,7 @@ enum LoadCompareCommand {
             "\(LoadText.percent(range.lowerBound)) to \(LoadText.percent(range.upperBound))"
         guard let (number, unit) = LoadText.number(text[...]), unit == "%",
             range.contains(number / 100)
-        else { throw LoadTestOptions.refusal(option, text, allowed) }
+        else { throw LoadTestOptions.rejection(option, text, allowed) }
         return number / 100
     }
 }

@@ -18,7 +18,7 @@ enum LoadRateCommand {
             """,
         operands: [
             CommandOperand("TEST", help: "Process id of dray loadtest, or id of a cluster's test."),
-            CommandOperand("NEW", help: "Arrivals per second, or users; 0 to pause."),
+            CommandOperand("NEW", .number, help: "Arrivals per second, or users; 0 to pause."),
         ]
     ) { arguments in
         do {

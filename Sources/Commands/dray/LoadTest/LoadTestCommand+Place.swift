@@ -66,7 +66,7 @@ extension LoadTestCommand {
                 hint: "Omit --workers and --at-least.")
         }
         if let most = options.workers, let least = options.atLeast, least > most {
-            throw LoadTestOptions.refusal("at-least", "\(least)", "1 to \(most), as --workers")
+            throw LoadTestOptions.rejection("at-least", "\(least)", "1 to \(most), as --workers")
         }
         options.waitSeconds =
             try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
@@ -88,7 +88,7 @@ extension LoadTestCommand {
         options.maxRequests = max(most - 64, 64)
         let requests = scenario.maxRequests(of: .whole)
         guard requests <= options.maxRequests else {
-            throw LoadTestOptions.refusal(
+            throw LoadTestOptions.rejection(
                 "concurrency", "\(requests)",
                 "\(options.maxRequests) here: this process may have \(most) files open; see ulimit -n"
             )

@@ -161,7 +161,7 @@ enum LoadTestCommand {
         }
         let url: WebURL
         do throws(WebURLError) { url = try WebURL(text) } catch {
-            throw LoadTestOptions.refusal(
+            throw LoadTestOptions.rejection(
                 "remote-write", Redaction.shown(text), "an http or https URL")
         }
         return try LoadRemoteWriter(
@@ -200,7 +200,7 @@ enum LoadTestCommand {
                 "--search starts with no load", hint: "Set a rate or users above 0 to start with.")
         }
         if let most = arguments.number("most"), most < first {
-            throw LoadTestOptions.refusal(
+            throw LoadTestOptions.rejection(
                 "most", HumanFormat.fixed(most, places: 0),
                 "\(HumanFormat.fixed(first, places: 0)), its first load, or more")
         }
@@ -208,7 +208,7 @@ enum LoadTestCommand {
             try LoadTestOptions.duration("duration", arguments, LoadLimits.capSeconds)
             ?? scenario.caps.durationSeconds
         if let seconds, seconds < step {
-            throw LoadTestOptions.refusal(
+            throw LoadTestOptions.rejection(
                 "step", HumanFormat.duration(seconds: step),
                 "up to \(HumanFormat.duration(seconds: seconds)), the time of all steps together")
         }
@@ -222,7 +222,7 @@ enum LoadTestCommand {
         guard known.count == counts.count, (1...50).contains(known.count),
             known.allSatisfy({ (1...256).contains($0) }), Set(known).count == known.count
         else {
-            throw LoadTestOptions.refusal(
+            throw LoadTestOptions.rejection(
                 "scale", text,
                 "different numbers of workers, 1 to 256, separated by commas: 1,2,4,8")
         }
@@ -241,7 +241,7 @@ struct LoadTestFiles {
         for option in ["html", "csv", "hdr-log", "prometheus", "junit"] {
             guard let path = arguments.text(option) else { continue }
             guard path != "-" else {
-                throw LoadTestOptions.refusal(
+                throw LoadTestOptions.rejection(
                     option, path, "a file's path; standard output has the summary, or --json")
             }
             try ReportWriter.check(path, option: option)

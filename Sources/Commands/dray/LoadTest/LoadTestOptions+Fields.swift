@@ -14,7 +14,7 @@ extension LoadTestOptions {
     /// unchanged.
     static func inOptions(_ error: any Error, _ arguments: Arguments) -> any Error {
         guard let failure = error as? Failure, failure.code == .inputField,
-            case .field(let name)? = failure.place
+            case .field(let name)? = failure.location
         else { return error }
         let options = fields.filter { $0.field == name }.map(\.option)
         guard let first = options.first else { return error }

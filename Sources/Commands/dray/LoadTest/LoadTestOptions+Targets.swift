@@ -13,11 +13,11 @@ extension LoadTestOptions {
         var scenario = try read(path)
         guard path != "-", let slash = path.lastIndex(of: "/") else { return scenario }
         let folder = path[...slash]
-        for (place, target) in scenario.targets.enumerated() {
+        for (index, target) in scenario.targets.enumerated() {
             guard case .list(let list) = target.source, list != "-", !list.contains("://"),
                 !list.hasPrefix("/")
             else { continue }
-            scenario.targets[place].source = .list(folder + list)
+            scenario.targets[index].source = .list(folder + list)
         }
         if let file = scenario.http.caFile, !file.hasPrefix("/") {
             scenario.http.caFile = folder + file
@@ -86,7 +86,7 @@ extension LoadTestOptions {
         }
         if let seed = arguments.integer("seed") { scenario.seed = UInt64(seed) }
         if arguments.flag("may-fail") {
-            for place in scenario.targets.indices { scenario.targets[place].mayFail = true }
+            for index in scenario.targets.indices { scenario.targets[index].mayFail = true }
         }
     }
 }

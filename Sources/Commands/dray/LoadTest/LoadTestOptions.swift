@@ -293,7 +293,7 @@ enum LoadTestOptions {
                 isAllowed($0.to) && LoadLimits.stageSeconds.contains($0.seconds)
             }
             guard areAllowed, stages.count <= LoadLimits.stages else {
-                throw refusal(
+                throw rejection(
                     option, text,
                     "up to \(LoadLimits.stages) stages of up to a week, each to a \(number) up to "
                         + "\(Int(range.upperBound))")
@@ -303,7 +303,7 @@ enum LoadTestOptions {
         guard let (level, rest) = LoadText.number(text[...]), rest.isEmpty, isAllowed(level),
             level > 0
         else {
-            throw refusal(
+            throw rejection(
                 option, text,
                 "a \(number) above 0, up to \(Int(range.upperBound)), or stages: "
                     + "30s:100,1m:500")
@@ -349,9 +349,9 @@ enum LoadTestOptions {
             throw UsageError("--abort needs --threshold", hint: "Add --threshold RULE.")
         }
         // Groups are judged at the end.
-        for place in scenario.thresholds.indices where scenario.thresholds[place].group == nil {
-            scenario.thresholds[place].abortAfterSeconds =
-                scenario.thresholds[place].abortAfterSeconds ?? 0
+        for index in scenario.thresholds.indices where scenario.thresholds[index].group == nil {
+            scenario.thresholds[index].abortAfterSeconds =
+                scenario.thresholds[index].abortAfterSeconds ?? 0
         }
     }
 
@@ -365,7 +365,7 @@ enum LoadTestOptions {
             try LoadText.duration(text)
         }
         guard range.contains(seconds) else {
-            throw refusal(
+            throw rejection(
                 option, text,
                 "\(LoadText.text(duration: range.lowerBound)) to "
                     + LoadText.text(duration: range.upperBound))
@@ -377,11 +377,11 @@ enum LoadTestOptions {
         _ option: String, _ text: String, _ parse: (String) throws(LoadInputError) -> Value
     ) throws(UsageError) -> Value {
         do throws(LoadInputError) { return try parse(text) } catch {
-            throw refusal(option, error.given, error.allowed)
+            throw rejection(option, error.given, error.allowed)
         }
     }
 
-    static func refusal(_ option: String, _ given: String, _ allowed: String) -> UsageError {
+    static func rejection(_ option: String, _ given: String, _ allowed: String) -> UsageError {
         UsageError(
             "--\(option): given '\(printable(String(given.prefix(100))))'",
             hint: "Allowed: \(allowed).")

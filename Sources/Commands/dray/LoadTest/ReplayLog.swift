@@ -65,7 +65,7 @@ enum ReplayLog {
             path, base: base, speedUp: arguments.number("speed-up") ?? 1,
             patterns: arguments.texts("match"))
         guard LoadLimits.stageSeconds.contains(replay.seconds) else {
-            throw LoadTestOptions.refusal(
+            throw LoadTestOptions.rejection(
                 "speed-up", "\(Scenario.plain(replay.speedUp))",
                 "a value that replays the log's \(HumanFormat.duration(seconds: replay.logSeconds)) "
                     + "within 7 days")
@@ -155,8 +155,8 @@ struct ReplayRequests {
 
     mutating func add(_ request: FileRequest) throws(Failure) {
         let url: UInt32
-        if let place = places[request.key] {
-            url = place
+        if let index = places[request.key] {
+            url = index
         } else {
             guard urls.count < LoadPlan.maxObjects else {
                 throw Failure(
@@ -219,8 +219,8 @@ struct ReplayRequests {
         guard !second.isEmpty else { return }
         let urls = second
         second.removeAll(keepingCapacity: true)
-        for (place, url) in urls.enumerated() {
-            try append(secondStart + Double(place) / Double(urls.count), url)
+        for (index, url) in urls.enumerated() {
+            try append(secondStart + Double(index) / Double(urls.count), url)
         }
     }
 
@@ -253,8 +253,8 @@ struct ReplayRequests {
             (try? file.read(bytes, at: index * recordBytes)) ?? 0
         }
         return bytes.withUnsafeBytes { bytes in
-            (0..<(read / recordBytes)).map { place in
-                let start = place * recordBytes
+            (0..<(read / recordBytes)).map { index in
+                let start = index * recordBytes
                 let seconds = bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self)
                 let url = bytes.loadUnaligned(fromByteOffset: start + 8, as: UInt32.self)
                 return LoadReplay.Record(

@@ -10,6 +10,7 @@ import Text
 enum RootOptions {
     static let root = CommandOption(
         "root", .directory(placeholder: "DIR"), repeatable: true, setting: Settings.roots,
+        otherNames: ["site", "sites", "to"],
         help:
             "Directory, s3:// or cache: URL that workers may write to, with all below it. Repeatable. "
             + "Default: $\(variable), separated by colons.")
@@ -27,10 +28,18 @@ enum RootOptions {
         do throws(Failure) {
             return try SiteRoots(existing: paths)
         } catch {
+            let missing = paths.filter {
+                $0.hasPrefix("/") && access($0, F_OK) != 0 && errno == ENOENT
+            }
+            let create =
+                missing.isEmpty
+                ? ""
+                : "Create what is missing: mkdir -p "
+                    + missing.map { "'\(printable($0))'" }.joined(separator: " ") + "\n"
             throw UsageError(
                 "\(source): \(printable(error.message))",
-                hint:
-                    "Use absolute paths of existing directories below /, and s3://bucket/prefix or "
+                hint: create
+                    + "Use absolute paths of existing directories below /, and s3://bucket/prefix or "
                     + "cache:https://host with the fields that the sites' URLs have.")
         }
     }

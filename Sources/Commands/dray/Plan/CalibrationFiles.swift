@@ -32,6 +32,7 @@ struct CalibrationFiles {
                 continue
             }
             var run = report.run()
+            try PlanMeasurements.named(path) { () throws(PlannerError) in try run.check() }
             run.connections = run.connections ?? scenario.given[.connections]?.likely
             guard run.connections != nil else {
                 throw Failure(

@@ -20,6 +20,9 @@ enum PlanCommand {
             that matter most; `--full` has everything. Every figure is sized for a share of random \
             draws of the uncertain inputs (`--confidence`).
 
+            Waits of on-demand fetches are by formulas. If arrivals or fetch times vary more than \
+            these allow (docs/planning.md), the planned pool is simulated, in up to two seconds.
+
             VALUE is a number, a percentage (5%), or LOW:LIKELY:HIGH for an uncertain value. \
             Options override SCENARIO.
             """,
@@ -33,7 +36,8 @@ enum PlanCommand {
         options: inputs.map { flag in
             CommandOption(
                 flag.name, .text(placeholder: "VALUE"), help: "\(flag.input.row.help)\(unit(flag))")
-        } + others + PlanMeasurements.options + PlanAnalytics.options + outputs, action: run)
+        } + others + PlanMeasurements.options + PlanSearches.options + PlanAnalytics.options
+            + outputs, action: run)
 
     /// An option for an input.
     private struct InputFlag {
@@ -119,7 +123,7 @@ enum PlanCommand {
                 + "With --draws 0 figures are sized on likely values."),
         CommandOption(
             "seed", .integer(placeholder: "N", range: 0...Int.max),
-            help: "Random seed of the draws. Default: 1."
+            help: "Random seed of the draws and simulations. Default: 1."
         ),
     ]
 
@@ -151,6 +155,7 @@ enum PlanCommand {
             var options = Plan.Options()
             let books = try PriceFiles.read(arguments.texts("prices"))
             (options.prices, options.cdns) = (books.providers, books.cdns)
+            try checkProviders(arguments, books.providers.map(\.id))
             ExchangeRates.complete(&scenario.money)
             options.months = arguments.integer("months") ?? 36
             options.draws = arguments.integer("draws") ?? 1_000
@@ -167,7 +172,8 @@ enum PlanCommand {
                 try Plan(scenario, options)
             }
             try ExchangeRates.check(plan, scenario.money)
-            plan.notes += notes
+            plan.notes += notes.all
+            plan.calibrationNotes = notes.calibration
             plan.check = try PlanMeasurements.check(arguments, scenario)
             if let path = arguments.text("html") {
                 try WholeFile.write(PlanHTML(plan).text, to: path)
@@ -227,7 +233,7 @@ enum PlanCommand {
         }
         for flag in inputs {
             guard let text = arguments.text(flag.name) else { continue }
-            scenario.given[flag.input] = try value(text, flag.input, "--\(flag.name)")
+            scenario.given[flag.input] = try PlanValue.estimate(text, flag.input, "--\(flag.name)")
         }
         for assignment in arguments.texts("set") {
             let parts = assignment.split(
@@ -248,14 +254,14 @@ enum PlanCommand {
                         ?? suggestion(for: parts[0], from: names)
                         ?? "`dray plan --full` lists the inputs, such as worker.connections.")
             }
-            scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
+            scenario.given[input] = try PlanValue.estimate(parts[1], input, "--set \(parts[0])")
         }
         if let service = arguments.choice("service", ServiceKind.self)
             ?? PlanAnalytics.preset(arguments)?.kind
         {
             scenario.service = service
         }
-        if let text = arguments.text("ladder") { scenario.ladder = try ladder(text) }
+        if let text = arguments.text("ladder") { scenario.ladder = try PlanValue.ladder(text) }
         if let codec = arguments.choice("codec", VideoCodec.self) {
             scenario.codec = codec
         }
@@ -277,6 +283,18 @@ enum PlanCommand {
         return scenario
     }
 
+    /// Checks the providers that options name.
+    private static func checkProviders(
+        _ arguments: Arguments, _ known: [String]
+    ) throws(UsageError) {
+        for option in ["provider", "origin-provider"] {
+            guard let name = arguments.text(option), !known.contains(name) else { continue }
+            throw UsageError(
+                "--\(option) is \"\(printable(String(name.prefix(40))))\"",
+                hint: "Use one of \(known.sorted().joined(separator: ", ")).")
+        }
+    }
+
     /// Returns the share of the draws in which each figure has to suffice; nil without draws.
     private static func confidence(_ arguments: Arguments, draws: Int) throws -> Double? {
         let text = arguments.text("confidence")
@@ -288,7 +306,7 @@ enum PlanCommand {
             }
             return nil
         }
-        let share = text.map { number(Substring($0)) } ?? 0.9
+        let share = text.map { PlanValue.number(Substring($0)) } ?? 0.9
         guard let share, (0.5...0.99).contains(share) else {
             throw UsageError(
                 "--confidence is '\(printable(String((text ?? "").prefix(40))))'",
@@ -302,67 +320,5 @@ enum PlanCommand {
                 hint: "Use \(enough) or more, or --draws 0 to size on likely values.")
         }
         return share
-    }
-
-    /// Reads bit rates such as `1100,3000,6000`, and sorts them.
-    private static func ladder(_ text: String) throws(UsageError) -> [Double] {
-        let allowed = ScenarioInput.kilobitsPerSecond.row.allowed
-        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
-        let rates = parts.compactMap { number($0) }.filter(allowed.contains)
-        guard rates.count == parts.count, rates.count <= ScenarioReader.maxRenditions else {
-            throw UsageError(
-                "--ladder is '\(printable(String(text.prefix(100))))'",
-                hint: "Write 1 to \(ScenarioReader.maxRenditions) rates in kbit/s, "
-                    + "\(Scenario.plain(allowed.lowerBound)) to "
-                    + "\(Scenario.plain(allowed.upperBound)): 1100,3000,6000.")
-        }
-        return rates.sorted()
-    }
-
-    /// Reads `5`, `5%` or `1:5:9`.
-    private static func value(
-        _ text: String, _ input: ScenarioInput, _ option: String
-    ) throws -> Estimate {
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(number)
-        let numbers = parts.compactMap { $0 }
-        if input.row.unit == "users",
-            text.split(separator: ":").contains(where: GroupedNumber.isAmbiguous)
-        {
-            throw UsageError(
-                "\(option) is \(printable(String(text.prefix(40))))",
-                hint: "Write a number of users without a point: 30000, not 30.000.")
-        }
-        guard numbers.count == parts.count, [1, 3].contains(numbers.count) else {
-            throw UsageError(
-                "\(option) is '\(printable(String(text.prefix(40))))'",
-                hint: "Use a number, a percentage, or LOW:LIKELY:HIGH.")
-        }
-        let estimate =
-            numbers.count == 1
-            ? Estimate(numbers[0])
-            : Estimate(low: numbers[0], likely: numbers[1], high: numbers[2])
-        do {
-            try Scenario.check(estimate, input)
-        } catch {
-            // As written: 10000%.
-            let given = printable(String(text.prefix(40)))
-            let isPercentage =
-                input.row.unit.isEmpty && input.row.allowed.upperBound <= 1 && numbers.count == 1
-                && (1...100).contains(numbers[0]) && !text.hasSuffix("%")
-            throw UsageError(
-                "\(option) is \(given)",
-                hint: "\(error.field): \(error.allowed)."
-                    + (isPercentage ? " A percentage has its sign: \(given)%." : ""))
-        }
-        return estimate
-    }
-
-    private static func number(_ text: Substring) -> Double? {
-        let isPercent = text.hasSuffix("%")
-        let digits = isPercent ? text.dropLast() : text
-        // Double also parses hexadecimal, infinity and nan.
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ "0123456789.+-eE".utf8.contains($0) })
-        else { return nil }
-        return Double(digits).map { isPercent ? $0 / 100 : $0 }
     }
 }

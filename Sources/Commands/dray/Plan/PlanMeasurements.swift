@@ -34,16 +34,43 @@ enum PlanMeasurements {
             help: "Number of workers of that run. Default: from the run, or 1."),
     ]
 
-    /// Applies measurements to a scenario: they override defaults, but not given inputs. Returns
-    /// notes on missing values, one sentence each.
+    /// Notes on measurements, a sentence each.
+    struct Notes {
+        var all: [String] = []
+        /// Those on how far the measurements can be relied on.
+        var calibration: [String] = []
+
+        mutating func add(calibration notes: [String]) {
+            calibration += notes
+            all += notes
+        }
+    }
+
+    /// Applies measurements to a scenario: they override defaults, but not given inputs.
     static func apply(
         _ arguments: Arguments, to scenario: inout Scenario
-    ) async throws -> [String] {
+    ) async throws -> Notes {
+        var (notes, calibrations): (Notes, [Calibration]) = (Notes(), [])
+        notes.all += try PlanSearches.apply(arguments, to: &scenario)
+        let calibrated = try calibrate(arguments, to: &scenario, &calibrations)
+        notes.add(calibration: calibrations.flatMap(\.notes))
+        notes.all += calibrated
+        notes.all += try await applyLoads(arguments, to: &scenario)
+        let values = ScenarioValues(scenario)
+        notes.add(calibration: calibrations.flatMap { $0.sizeNotes(values) })
+        notes.add(calibration: try PlanSearches.notes(arguments, values))
+        return notes
+    }
+
+    /// Applies `--calibrate`; returns notes on unused values.
+    private static func calibrate(
+        _ arguments: Arguments, to scenario: inout Scenario, _ calibrations: inout [Calibration]
+    ) throws -> [String] {
         var notes: [String] = []
         func cpuPerSegment() -> Double { ScenarioValues(scenario)[.cpuPerSegment] }
         let files = try CalibrationFiles(arguments.texts("calibrate"), scenario)
         if let runs = try files.runs {
-            notes += runs.notes
+            calibrations.append(runs)
             notes += take(runs.values, "--calibrate \(files.nameOfRuns)", into: &scenario)
         }
         for (path, bytes) in files.others {
@@ -52,9 +79,19 @@ enum PlanMeasurements {
                     String(decoding: bytes, as: UTF8.self),
                     cpuMicrosecondsPerSegment: cpuPerSegment())
             }
+            calibrations.append(calibration)
             let values = files.withoutSpeeds(calibration.values)
             notes += take(values, "--calibrate \(path)", into: &scenario)
         }
+        return notes
+    }
+
+    /// Applies logs, exports, presets and a cluster's history; returns notes on them.
+    private static func applyLoads(
+        _ arguments: Arguments, to scenario: inout Scenario
+    ) async throws -> [String] {
+        var notes: [String] = []
+        func cpuPerSegment() -> Double { ScenarioValues(scenario)[.cpuPerSegment] }
         let logs = arguments.texts("from-access-log")
         if !logs.isEmpty {
             let path = logs.joined(separator: ", ")
@@ -109,7 +146,7 @@ enum PlanMeasurements {
 
     /// Applies measured values that were neither given nor measured before. `basis` describes what
     /// a value is based on. Returns a note on values that an earlier measurement already has.
-    private static func take(
+    static func take(
         _ values: [String: Measured], _ origin: String, into scenario: inout Scenario,
         basis: (ScenarioInput, Measured) -> String = {
             "of \($1.count), \($1.interval == nil ? "no interval" : "95 % interval")"

@@ -67,7 +67,7 @@ enum PlanQueueCommand {
             CommandOption("json", .flag, help: "Print JSON."),
         ], action: run)
 
-    /// How waits are found.
+    /// The method for finding waits.
     private enum Method: String, CaseIterable {
         case auto, formula, simulation
     }
@@ -112,7 +112,7 @@ enum PlanQueueCommand {
             arrivalCV2: arguments.number("arrival-cv2") ?? 1, serviceCV2: serviceCV2,
             correction: correction(arguments) ?? Scenario.standardCorrection,
             serviceShape: arguments.choice("service-shape", TimeDistribution.Shape.self)
-                ?? (serviceCV2 == 1 ? .phases : .lognormal))
+                ?? QueueQuestion.standardShape(serviceCV2: serviceCV2))
     }
 
     /// Returns the simulation to use; nil for the formula.

@@ -49,8 +49,10 @@ struct QueueAnswer: Encodable {
             let why = range.reason.map { "\($0) is outside the formulas' range" } ?? "as chosen"
             notes.append(
                 "Simulated, since \(why): up to \(HumanFormat.count(queue.jobs)) jobs, "
-                    + "\(shapeName) service times"
+                    + "\(question.shapeName) service times"
                     + (question.arrivalCV2 > 1 ? ", bursts of two exponentials" : "") + ".")
+            guard queue.meanWaitSeconds == 0 else { break }
+            notes.append("None of \(HumanFormat.count(queue.countedJobs, "job")) waited.")
         case .formula where main.meanWaitSeconds.isFinite:
             guard let reason = range.reason else { break }
             notes.append(
@@ -62,22 +64,9 @@ struct QueueAnswer: Encodable {
         case .formula: break
         }
         if question.arrivalCV2 > FormulaRange.arrivalCV2.upperBound {
-            notes.append(
-                "Arrivals come in bursts: waits depend on how long these last, not only on the "
-                    + "CV². Longer bursts than simulated, such as the start of an event, wait "
-                    + "longer: plan them with their own rate.")
+            notes.append(FormulaRange.burstNote)
         }
         return notes
-    }
-
-    private var shapeName: String {
-        switch question.serviceShape {
-        case _ where question.serviceCV2 == 0: "constant"
-        case .lognormal: "lognormal"
-        case .phases where question.serviceCV2 < 1: "gamma"
-        case .phases where question.serviceCV2 == 1: "exponential"
-        case .phases: "two-exponential"
-        }
     }
 
     // MARK: Text
@@ -102,7 +91,7 @@ struct QueueAnswer: Encodable {
             rows += [
                 row("Margin of the mean wait") {
                     guard case .simulation(let queue) = $0 else { return "–" }
-                    return "± \(PlanText.seconds(queue.marginSeconds))"
+                    return queue.marginSeconds.map { "± \(PlanText.seconds($0))" } ?? "none waited"
                 },
                 row("Mean wait by formula") { PlanText.seconds(model($0).meanWaitSeconds) },
             ]
@@ -125,7 +114,10 @@ struct QueueAnswer: Encodable {
         let table = TextLayout.table(
             headings: ["Servers"] + columns.map { HumanFormat.count($0.servers) },
             alignments: [.left] + columns.map { _ in .right }, rows: rows)
-        return table + ([overload].compactMap(\.self) + notes).map { "\n\($0)\n" }.joined()
+        return table
+            + ([overload].compactMap(\.self) + notes).map {
+                "\n\(TextLayout.wrapped($0, width: 100, hangingIndent: 0))\n"
+            }.joined()
     }
 
     private var overload: String? {
@@ -146,7 +138,8 @@ struct QueueAnswer: Encodable {
         var jobs: Int
         var seed: UInt64
         var serviceShape: String
-        var meanWaitMarginSeconds: Double
+        /// Nil if no job waited.
+        var meanWaitMarginSeconds: Double?
     }
 
     /// Encodes infinite values, such as those of an endlessly growing queue, as null. `servers` is
@@ -174,7 +167,7 @@ struct QueueAnswer: Encodable {
             try container.encode("simulation", forKey: .method)
             try container.encode(
                 Run(
-                    jobs: queue.jobs, seed: simulation?.seed ?? 0, serviceShape: shapeName,
+                    jobs: queue.jobs, seed: simulation?.seed ?? 0, serviceShape: question.shapeName,
                     meanWaitMarginSeconds: queue.marginSeconds), forKey: .simulation)
         }
         try container.encode(notes, forKey: .notes)

@@ -2,7 +2,7 @@ import Client
 import CommandLine
 import Model
 
-/// Where `dray prefetch` stores a list.
+/// The destination of a list of `dray prefetch`.
 enum PrefetchTarget: Sendable {
     /// A directory or storage URL.
     case path(String)

@@ -31,7 +31,9 @@ enum AuditResultCommand {
         discussion: "The first \(HumanFormat.count(WireLimits.findingsPerAudit)) findings of an "
             + "audit are kept, and all are counted. Bytes of a path that are not UTF-8 are shown "
             + "as \\xHH. \(ClusterCall.anyPlace)",
-        operands: [CommandOperand("AUDIT", help: "Number of the audit, from `dray audit list`.")],
+        operands: [
+            CommandOperand("AUDIT", .number, help: "Number of the audit, from `dray audit list`.")
+        ],
         options: [
             CommandOption(
                 "kind",
@@ -53,7 +55,9 @@ enum AuditResultCommand {
 
     static let cancel = Command(
         "cancel", summary: "End an audit.",
-        operands: [CommandOperand("AUDIT", help: "Number of the audit, from `dray audit list`.")],
+        operands: [
+            CommandOperand("AUDIT", .number, help: "Number of the audit, from `dray audit list`.")
+        ],
         options: ClusterCall.options
     ) { arguments in
         await ClusterCall.run(arguments, asking: { try number(arguments) }) { id, client in

@@ -50,7 +50,9 @@ enum WebhookCommand {
                     The webhook keeps its deliveries: those that wait, and dead ones that are sent \
                     again, go to the new URL.
                     """,
-                operands: [CommandOperand("NUMBER", help: "Number, from `dray webhook list`.")],
+                operands: [
+                    CommandOperand("NUMBER", .number, help: "Number, from `dray webhook list`.")
+                ],
                 options: [
                     CommandOption(
                         "url", .text(placeholder: "URL"), help: "An http or https URL."),
@@ -60,7 +62,9 @@ enum WebhookCommand {
                 ] + ClusterCall.options, action: change),
             Command(
                 "remove", summary: "Remove a webhook with its deliveries.",
-                operands: [CommandOperand("NUMBER", help: "Number, from `dray webhook list`.")],
+                operands: [
+                    CommandOperand("NUMBER", .number, help: "Number, from `dray webhook list`.")
+                ],
                 options: ClusterCall.options, action: remove),
             Command(
                 "deliveries", summary: "List what was sent, or waits to be sent.",
@@ -86,7 +90,8 @@ enum WebhookCommand {
             Command(
                 "redeliver", summary: "Send a delivery once more.",
                 operands: [
-                    CommandOperand("NUMBER", help: "Number, from `dray webhook deliveries`.")
+                    CommandOperand(
+                        "NUMBER", .number, help: "Number, from `dray webhook deliveries`.")
                 ], options: ClusterCall.options, action: redeliver),
         ], options: ClusterCall.options, action: list)
 

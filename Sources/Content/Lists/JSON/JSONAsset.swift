@@ -46,15 +46,15 @@ struct JSONAsset {
         let start = cursor.index
         let prefix = path.isEmpty ? "" : path + "."
         var fields = JSONAsset()
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             fields.places[name] = cursor.index
-            try fields.readField(&cursor, name, place, prefix)
+            try fields.readField(&cursor, name, offset, prefix)
         }
         return try fields.asset(cursor, start, prefix, rules)
     }
 
     private mutating func readField(
-        _ cursor: inout JSONCursor, _ name: String, _ place: Int, _ prefix: String
+        _ cursor: inout JSONCursor, _ name: String, _ offset: Int, _ prefix: String
     ) throws(Failure) {
         let field = prefix + name
         switch name {
@@ -80,7 +80,7 @@ struct JSONAsset {
             try cursor.digest(name, field, into: &digests)
         default:
             throw cursor.fieldFailure(
-                at: place, prefix + Redaction.shown(name), "is not known here",
+                at: offset, prefix + Redaction.shown(name), "is not known here",
                 allowed: Self.fields)
         }
     }
@@ -107,7 +107,7 @@ struct JSONAsset {
         if let notBefore, let expiresAt, expiresAt <= notBefore {
             throw Failure(
                 .inputRights,
-                at: cursor.place(places["expiresAt"] ?? start, field: prefix + "expiresAt"),
+                at: cursor.location(places["expiresAt"] ?? start, field: prefix + "expiresAt"),
                 "it is not later than \(prefix)notBefore")
         }
         try asset.rekey(rules)
@@ -115,9 +115,9 @@ struct JSONAsset {
         guard asset.kind != .file else { return asset }
         let further = FurtherDigests.hexDigits.keys.sorted()
         for name in ["sha256", "bytes", "mirrors"] + further {
-            guard let place = places[name] else { continue }
+            guard let offset = places[name] else { continue }
             throw cursor.fieldFailure(
-                at: place, prefix + name, "given for a title of kind \(asset.kind)",
+                at: offset, prefix + name, "given for a title of kind \(asset.kind)",
                 allowed: "for kind file only")
         }
         return asset
@@ -130,13 +130,13 @@ struct JSONAsset {
         do throws(Failure) {
             return try ListReader.asset(url: url)
         } catch {
-            throw error.at(cursor.place(start, field: path))
+            throw error.at(cursor.location(start, field: path))
         }
     }
 
     /// Throws if two files of an asset have the same key.
     private static func check(
-        _ asset: AssetSubmission, _ cursor: JSONCursor, _ place: Int, _ path: String,
+        _ asset: AssetSubmission, _ cursor: JSONCursor, _ offset: Int, _ path: String,
         _ rules: KeyQueryRules
     ) throws(Failure) {
         var keys: Set<String> = [asset.key]
@@ -147,7 +147,7 @@ struct JSONAsset {
             // Parameters left out of its key keep it apart: see `SharedKeys`.
             if isNew, try SharedKeys.ownKey(of: sidecar.url, rules) != nil { continue }
             throw Failure(
-                .storagePathConflict, at: cursor.place(place, field: path),
+                .storagePathConflict, at: cursor.location(offset, field: path),
                 "two files of the asset would be stored at "
                     + "\(Redaction.shown(sidecar.key))")
         }
@@ -161,7 +161,7 @@ struct JSONAsset {
             return try WebURL(text)
         } catch {
             throw Failure(
-                .inputURL, at: cursor.place(start, field: path),
+                .inputURL, at: cursor.location(start, field: path),
                 "\(error.detail), given "
                     + "\"\(Redaction.shown(text))\", allowed an http or https URL")
         }

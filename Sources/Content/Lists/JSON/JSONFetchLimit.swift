@@ -8,7 +8,7 @@ extension JSONCursor {
         let start = index
         var count: Int?
         var seconds: Double?
-        try object { (cursor, name, place) throws(Failure) in
+        try object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "count":
@@ -16,7 +16,7 @@ extension JSONCursor {
             case "period": seconds = try cursor.duration(field)
             default:
                 throw cursor.fieldFailure(
-                    at: place, "\(path).\(Redaction.shown(name))", "is not known here",
+                    at: offset, "\(path).\(Redaction.shown(name))", "is not known here",
                     allowed: "count, period")
             }
         }

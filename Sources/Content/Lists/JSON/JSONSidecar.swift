@@ -41,8 +41,8 @@ struct JSONSidecar {
             sidecar.url = try JSONAsset.url(&cursor, path)
         } else {
             try cursor.expect(.object, path)
-            try cursor.object { (cursor, name, place) throws(Failure) in
-                try sidecar.readField(&cursor, name, place, path)
+            try cursor.object { (cursor, name, offset) throws(Failure) in
+                try sidecar.readField(&cursor, name, offset, path)
             }
         }
         guard let url = sidecar.url else {
@@ -56,14 +56,14 @@ struct JSONSidecar {
                 sha256: sidecar.digests.sha256,
                 digests: FurtherDigests.text(sidecar.digests.others))
         } catch {
-            throw error.at(cursor.place(sidecar.urlStart, field: "\(path).url"))
+            throw error.at(cursor.location(sidecar.urlStart, field: "\(path).url"))
         }
     }
 
     private init(urlStart: Int) { self.urlStart = urlStart }
 
     private mutating func readField(
-        _ cursor: inout JSONCursor, _ name: String, _ place: Int, _ path: String
+        _ cursor: inout JSONCursor, _ name: String, _ offset: Int, _ path: String
     ) throws(Failure) {
         let field = "\(path).\(name)"
         switch name {
@@ -75,7 +75,7 @@ struct JSONSidecar {
         case _ where ListDigests.hexDigits(name) != nil:
             try cursor.digest(name, field, into: &digests)
         default:
-            throw cursor.unknownField(name, at: place, in: path, allowed: Self.fields)
+            throw cursor.unknownField(name, at: offset, in: path, allowed: Self.fields)
         }
     }
 

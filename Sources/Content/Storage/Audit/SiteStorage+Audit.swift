@@ -43,7 +43,7 @@ extension SiteStorage {
         }
     }
 
-    /// As `DirectoryStorage.privateFiles`.
+    /// Lists Dray's own files; see `DirectoryStorage.privateFiles`.
     package func privateFiles() throws(Failure) -> [PrivateFile] {
         switch self {
         case .directory(let storage): try storage.privateFiles()
@@ -66,7 +66,7 @@ extension SiteStorage {
         }
     }
 
-    /// As `DirectoryStorage.remove(leftover:)`.
+    /// Removes a leftover; see `DirectoryStorage.remove(leftover:)`.
     package func remove(leftover file: PrivateFile) -> Bool {
         switch self {
         case .directory(let storage): return storage.remove(leftover: file)

@@ -125,7 +125,7 @@ private struct Walker: Sendable {
                 try enter(entry, of: depth)
             } catch {
                 // One such directory does not end the walk: `lost+found` is root's.
-                guard Self.isRefusal(error) else { throw error }
+                guard Self.isRejection(error) else { throw error }
                 add(entry, .other, bytes: 0, at: depth, to: &batch)
             }
             return true
@@ -138,7 +138,7 @@ private struct Walker: Sendable {
             else { return true }
             status = found
         } catch {
-            guard Self.isRefusal(error) else { throw error }
+            guard Self.isRejection(error) else { throw error }
             add(entry, .other, bytes: 0, at: depth, to: &batch)
             return true
         }
@@ -152,7 +152,7 @@ private struct Walker: Sendable {
         return true
     }
 
-    private static func isRefusal(_ error: SystemError) -> Bool {
+    private static func isRejection(_ error: SystemError) -> Bool {
         error.code == EACCES || error.code == EPERM
     }
 

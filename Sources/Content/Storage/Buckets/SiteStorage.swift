@@ -54,7 +54,7 @@ package enum SiteStorage: Sendable {
 
     // MARK: The volume and its space
 
-    /// As `DirectoryStorage.markVolume`.
+    /// Marks the volume; see `DirectoryStorage.markVolume`.
     package func markVolume() throws(Failure) -> SiteVolume {
         switch self {
         case .directory(let storage): try storage.markVolume()
@@ -62,7 +62,7 @@ package enum SiteStorage: Sendable {
         }
     }
 
-    /// As `DirectoryStorage.require`.
+    /// Checks the volume; see `DirectoryStorage.require`.
     package func require(volume: SiteVolume?) throws(Failure) {
         switch self {
         case .directory(let storage): try storage.require(volume: volume)
@@ -70,7 +70,7 @@ package enum SiteStorage: Sendable {
         }
     }
 
-    /// As `DirectoryStorage.setBounds`; a bucket has no floor.
+    /// Sets the bounds; see `DirectoryStorage.setBounds`. A bucket has no floor.
     package func setBounds(floorBytes: Int64, quotaLeftBytes: Int64?) {
         switch self {
         case .directory(let storage):
@@ -92,7 +92,8 @@ package enum SiteStorage: Sendable {
         if case .bucket = self { try S3Storage.require(bytes: bytes) }
     }
 
-    /// As `DirectoryStorage.probe`; of a bucket, puts and deletes an object.
+    /// Tests whether the site can be written; see `DirectoryStorage.probe`. In a bucket, puts and
+    /// deletes an object.
     package func probe() throws(Failure) {
         switch self {
         case .directory(let storage): try storage.probe()
@@ -101,7 +102,8 @@ package enum SiteStorage: Sendable {
         }
     }
 
-    /// As `DirectoryStorage.sweepTemporaries`; the bucket itself is swept once an hour.
+    /// Removes old temporary files; see `DirectoryStorage.sweepTemporaries`. The bucket itself is
+    /// swept once an hour.
     package func sweepTemporaries(
         olderThanSeconds seconds: Double, most: Int
     ) throws(Failure) -> SweepOutcome {
@@ -147,7 +149,7 @@ package enum SiteStorage: Sendable {
         }
     }
 
-    /// As `DirectoryStorage.writeGeneratedFile`.
+    /// Writes a generated file; see `DirectoryStorage.writeGeneratedFile`.
     package func writeGeneratedFile(
         key: String, lease: LeaseID, job: JobID, chunks: some Sequence<[UInt8]> & Sendable,
         isOurs: @escaping @Sendable () -> Bool
@@ -164,7 +166,8 @@ package enum SiteStorage: Sendable {
         }
     }
 
-    /// As `DirectoryStorage.delete`; a bucket does not report which keys had no object.
+    /// Deletes objects; see `DirectoryStorage.delete`. A bucket does not report which keys had no
+    /// object.
     package func delete(
         _ keys: [String], lease: LeaseID, job: JobID, isOurs: @escaping @Sendable () -> Bool
     ) throws(Failure) -> [Deletion] {
@@ -180,7 +183,7 @@ package enum SiteStorage: Sendable {
 
     // MARK: New versions
 
-    /// As `DirectoryStorage.stage`.
+    /// Stages objects; see `DirectoryStorage.stage`.
     package func stage(
         _ objects: [PendingObject], by attempt: ObjectAttempt,
         isOurs: @escaping @Sendable () -> Bool
@@ -194,7 +197,7 @@ package enum SiteStorage: Sendable {
         }
     }
 
-    /// As `DirectoryStorage.discard`.
+    /// Discards staged objects; see `DirectoryStorage.discard`.
     package func discard(_ staged: [StagedObject]) {
         switch self {
         case .directory(let storage): storage.discard(staged)
@@ -202,12 +205,13 @@ package enum SiteStorage: Sendable {
         }
     }
 
-    /// As `DirectoryStorage.makeWay`; keys of a bucket are never in each other's way.
+    /// Makes way for staged objects; see `DirectoryStorage.makeWay`. Keys of a bucket are never in
+    /// each other's way.
     package func makeWay(for staged: [StagedObject]) throws(Failure) {
         if case .directory(let storage) = self { try storage.makeWay(for: staged) }
     }
 
-    /// As `DirectoryStorage.place`.
+    /// Publishes staged objects; see `DirectoryStorage.place`.
     package func place(
         _ staged: [StagedObject], isOurs: @escaping @Sendable () -> Bool
     ) throws(Failure) -> [Int] {
@@ -222,7 +226,7 @@ package enum SiteStorage: Sendable {
 
     // MARK: Files in parts
 
-    /// As `DirectoryStorage.removeMultipart`.
+    /// Removes a multipart file; see `DirectoryStorage.removeMultipart`.
     package func removeMultipart(id: MultipartID) {
         switch self {
         case .directory(let storage): storage.removeMultipart(id: id)

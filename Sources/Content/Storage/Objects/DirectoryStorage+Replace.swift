@@ -107,7 +107,7 @@ extension DirectoryStorage {
         var parents = ParentDirectories(root: site.root)
         var entered: [String: FileDescriptor] = [:]
         var missing: [Int] = []
-        for (place, object) in staged.enumerated() {
+        for (index, object) in staged.enumerated() {
             let directory = try parents.open(object.key.directory).get()
             entered[object.key.directory] = directory
             guard isOurs() else {
@@ -117,7 +117,7 @@ extension DirectoryStorage {
                 try site.temporary.rename(object.name, to: directory, named: object.key.name)
             } catch {
                 guard error.code == ENOENT else { throw Failure(error) }
-                missing.append(place)
+                missing.append(index)
             }
         }
         guard durability != .none else { return missing }

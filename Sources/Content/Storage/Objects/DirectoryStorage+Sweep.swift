@@ -34,9 +34,9 @@ extension DirectoryStorage {
         let now = try SiteDirectories.probe(in: site.temporary).modifiedSeconds
         var outcome = SweepOutcome()
         let owners = try ownersOfTemporaries(in: site)
-        for (place, directory) in [site.temporary, site.multipart, site.partial].enumerated() {
+        for (index, directory) in [site.temporary, site.multipart, site.partial].enumerated() {
             let names = try asFailure { () throws(SystemError) in try directory.names() }
-            let (turn, isWhole) = sweepPlaces.withLock { $0[place].turn(of: names, most: most) }
+            let (turn, isWhole) = sweepPlaces.withLock { $0[index].turn(of: names, most: most) }
             if !isWhole { outcome.isWhole = false }
             for name in turn {
                 guard let status = try? directory.status(of: name), status.kind == .regular else {
@@ -45,7 +45,7 @@ extension DirectoryStorage {
                 let isOld = now - status.modifiedSeconds > seconds
                 // A rename changes the status, which gives a new owner time to lock the file.
                 let isUnowned =
-                    place == 0 && !isOld && now - status.changedSeconds > unownedSeconds
+                    index == 0 && !isOld && now - status.changedSeconds > unownedSeconds
                     && owners?.mayRemove(name, in: directory) == true
                 guard isOld || isUnowned else { continue }
                 // A missing file was swept by another worker, or committed.

@@ -8,7 +8,7 @@ extension SiteLocation {
     /// still write there.
     func permissionFailure(_ cause: Failure) -> Failure {
         var message = "user \(Self.account(geteuid())) may not write to \(path)"
-        if let (directory, status) = obstacle() {
+        if let (directory, status) = blockingDirectory() {
             let owner = Self.account(status.owner)
             message +=
                 ": \(directory) belongs to \(owner) with mode "
@@ -21,7 +21,7 @@ extension SiteLocation {
 
     /// Returns the first directory on the path that this user may not enter, else the last existing
     /// one if it is not writable. Nil if neither applies, and something else prevents access.
-    private func obstacle() -> (String, FileStatus)? {
+    private func blockingDirectory() -> (String, FileStatus)? {
         var way = ""
         var last: (String, FileStatus)?
         for component in pathComponents(of: path) {

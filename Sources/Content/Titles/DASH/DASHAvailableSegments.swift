@@ -64,10 +64,10 @@ struct DASHAvailableSegments {
         var left = Int128(addressing.list.count)
         var begin: Int64?
         var time: Int128 = 0
-        for (place, entry) in entries.enumerated() where left > 0 {
+        for (index, entry) in entries.enumerated() where left > 0 {
             if entry.time >= 0 { time = Int128(entry.time) }
             begin = begin ?? Int64(clamping: time)
-            let isLast = place == entries.count - 1
+            let isLast = index == entries.count - 1
             let count = isLast || entry.repeats < 0 ? left : min(left, Int128(entry.repeats) + 1)
             time += count * Int128(entry.duration)
             left -= count
@@ -86,14 +86,14 @@ struct DASHAvailableSegments {
     }
 
     /// Returns the time removed at the start of a period; 0 except for the first one left.
-    func shift(ofPeriod place: Int) -> Int64 {
-        guard place == periods.firstIndex(where: { !$0.isEmpty }) else { return 0 }
-        return max(0, periods[place].begin ?? 0)
+    func shift(ofPeriod index: Int) -> Int64 {
+        guard index == periods.firstIndex(where: { !$0.isEmpty }) else { return 0 }
+        return max(0, periods[index].begin ?? 0)
     }
 
     /// Returns the same in units of a timescale, rounded.
-    func shift(ofPeriod place: Int, timescale: Int64) -> Int128 {
-        let units = Int128(shift(ofPeriod: place)) * Int128(timescale)
+    func shift(ofPeriod index: Int, timescale: Int64) -> Int128 {
+        let units = Int128(shift(ofPeriod: index)) * Int128(timescale)
         return (units + 500_000_000) / 1_000_000_000
     }
 }

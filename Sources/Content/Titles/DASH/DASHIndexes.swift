@@ -39,9 +39,9 @@ struct DASHIndexes: Sendable {
         let places = asked..<min(asked + TitleResolver.requestsAtOnce, wanted.count)
         asked = places.upperBound
         awaited = Set(places)
-        return places.map { place in
+        return places.map { index in
             ManifestRequest(
-                number: place + 1, url: wanted[place].url.text, range: wanted[place].range)
+                number: index + 1, url: wanted[index].url.text, range: wanted[index].range)
         }
     }
 
@@ -49,17 +49,17 @@ struct DASHIndexes: Sendable {
     /// all together have more parts than a title may have segments.
     mutating func receive(_ request: ManifestRequest, _ body: [UInt8]?) throws(Failure) {
         guard awaited.remove(request.number - 1) != nil, let body else { return }
-        let place = wanted[request.number - 1]
+        let position = wanted[request.number - 1]
         let index = try SegmentIndex.parse(
-            body, at: place.range?.offset ?? 0, name: "\(place.url)")
+            body, at: position.range?.offset ?? 0, name: "\(position.url)")
         entries += index.entries.count
         guard entries <= DASHManifest.maxListedEntries else {
             throw Failure(
                 .manifestTooMany,
-                "\(place.url): the segment indexes of the title have more than "
+                "\(position.url): the segment indexes of the title have more than "
                     + "\(DASHManifest.maxListedEntries) parts")
         }
-        found[place] = index
+        found[position] = index
     }
 
     /// Returns the parts of a file, if its index was read.

@@ -156,7 +156,7 @@ extension DASHManifest {
                 if named == url { named = nil }
             } catch {
                 throw failure(
-                    error.refusal,
+                    error.rejection,
                     "the URI \(error.detail), given \(Redaction.shown(buffer, all))")
             }
             if url == manifest {
@@ -256,18 +256,18 @@ extension DASHManifest {
             let durations = Self.durations(addressing)
             let list = addressing.list
             edgeBuffer.removeAll(keepingCapacity: true)
-            for place in list.indices {
-                if list.indexes > 0, list[place].hasIndexOfItsOwn {
-                    let entry = list[place]
+            for index in list.indices {
+                if list.indexes > 0, list[index].hasIndexOfItsOwn {
+                    let entry = list[index]
                     let url = entry.index ?? entry.media
                     try add(Source(url: url, range: entry.indexRange), .index, plain, body)
                 }
                 let units =
                     durations.isEmpty
-                    ? addressing.duration : durations[min(place, durations.count - 1)]
-                list.copyMedia(place, into: &buffer)
+                    ? addressing.duration : durations[min(index, durations.count - 1)]
+                list.copyMedia(index, into: &buffer)
                 try hand(
-                    role, list.mediaRange(place),
+                    role, list.mediaRange(index),
                     units.map { Double($0) / Double(addressing.timescale) }, plain, body)
             }
         }

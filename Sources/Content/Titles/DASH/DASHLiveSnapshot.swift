@@ -45,11 +45,11 @@ struct DASHLiveSnapshot {
         }
         try writePeriods(periods, last: last)
         try writeTracks(tracks)
-        for place in elements.indices
-        where elements[place].name.hasPrefix("UTC") || elements[place].name.hasPrefix("Leap")
-            || elements[place].name == "SegmentTemplate"
+        for index in elements.indices
+        where elements[index].name.hasPrefix("UTC") || elements[index].name.hasPrefix("Leap")
+            || elements[index].name == "SegmentTemplate"
         {
-            editor.remove(place)
+            editor.remove(index)
         }
     }
 
@@ -72,18 +72,18 @@ struct DASHLiveSnapshot {
         // Wide enough for any written value; a later parse rejects values that are too large.
         var zero: Int128?
         var total: Int128?
-        for (number, place) in places.enumerated() {
+        for (number, index) in places.enumerated() {
             guard !available.periods[number].isEmpty else {
-                editor.remove(place)
+                editor.remove(index)
                 continue
             }
             let shift = Int128(available.shift(ofPeriod: number))
             let begin = zero ?? Int128(spans[number].start) + shift
             zero = begin
             let start = max(0, Int128(spans[number].start) - begin)
-            editor.set(place, "start", XMLDuration.text(nanoseconds: start))
-            editor.remove(place, "duration")
-            if shift > 0 { moveEvents(ofPeriod: number, place) }
+            editor.set(index, "start", XMLDuration.text(nanoseconds: start))
+            editor.remove(index, "duration")
+            if shift > 0 { moveEvents(ofPeriod: number, index) }
             if number == last {
                 total = available.periods[number].end.map { start + Int128($0) - shift }
             }
@@ -95,12 +95,12 @@ struct DASHLiveSnapshot {
 
     /// Moves events with the media.
     private mutating func moveEvents(ofPeriod number: Int, _ period: Int) {
-        for place in elements.indices
-        where elements[place].name == "EventStream" && elements[place].parent == period {
-            let timescale = max(1, editor.number(place, "timescale") ?? 1)
-            let offset = Int128(editor.number(place, "presentationTimeOffset") ?? 0)
+        for index in elements.indices
+        where elements[index].name == "EventStream" && elements[index].parent == period {
+            let timescale = max(1, editor.number(index, "timescale") ?? 1)
+            let offset = Int128(editor.number(index, "presentationTimeOffset") ?? 0)
             let moved = offset + available.shift(ofPeriod: number, timescale: timescale)
-            editor.set(place, "presentationTimeOffset", "\(moved)")
+            editor.set(index, "presentationTimeOffset", "\(moved)")
         }
     }
 
@@ -108,30 +108,30 @@ struct DASHLiveSnapshot {
 
     private mutating func writeTracks(_ places: [Int]) throws(Failure) {
         var left: [Int: Int] = [:]
-        for (number, place) in places.enumerated() {
-            left[elements[place].parent, default: 0] += available.tracks[number] ? 1 : 0
-            if !available.tracks[number] { editor.remove(place) }
+        for (number, index) in places.enumerated() {
+            left[elements[index].parent, default: 0] += available.tracks[number] ? 1 : 0
+            if !available.tracks[number] { editor.remove(index) }
         }
-        for (place, count) in left where count == 0 { editor.remove(place) }
+        for (index, count) in left where count == 0 { editor.remove(index) }
         try moveLists(places)
         let shared = try setsOfOneTemplate(places)
         var finished: Set<Int> = []
         try manifest.forEachTrack { (track) throws(Failure) in
-            guard available.tracks[track.place], track.representation.addressing.kind == .template
+            guard available.tracks[track.index], track.representation.addressing.kind == .template
             else {
                 return
             }
             // Check the size so far before more is written.
             try editor.edits.check(upTo: 0, of: manifest.url)
-            let place = places[track.place]
-            let parent = elements[place].parent
+            let index = places[track.index]
+            let parent = elements[index].parent
             let isShared = shared.contains(parent)
             if isShared, !finished.insert(parent).inserted { return }
-            let text = try template(of: track, editor.prefix(of: place))
+            let text = try template(of: track, editor.prefix(of: index))
             if isShared {
-                editor.insert(text, before: place)
+                editor.insert(text, before: index)
             } else {
-                editor.insert(text, into: place)
+                editor.insert(text, into: index)
             }
         }
     }
@@ -139,8 +139,8 @@ struct DASHLiveSnapshot {
     /// Lists and their timelines stay unchanged, except for an offset if the first period is cut.
     private mutating func moveLists(_ places: [Int]) throws(Failure) {
         var lists: [Int: Int] = [:]
-        for place in elements.indices where elements[place].name == "SegmentList" {
-            lists[elements[place].parent] = place
+        for index in elements.indices where elements[index].name == "SegmentList" {
+            lists[elements[index].parent] = index
         }
         var moved: Set<Int> = []
         try manifest.forEachTrack { (track) throws(Failure) in
@@ -149,7 +149,7 @@ struct DASHLiveSnapshot {
                 return
             }
             // An attribute above several representations applies to all of them.
-            var holder = places[track.place]
+            var holder = places[track.index]
             while holder >= 0, lists[holder] == nil { holder = elements[holder].parent }
             guard holder >= 0, let list = lists[holder], moved.insert(list).inserted else { return }
             let offset =
@@ -165,8 +165,8 @@ struct DASHLiveSnapshot {
         var first: [Int: DASHManifest.Addressing] = [:]
         var others: Set<Int> = []
         try manifest.forEachTrack { track in
-            guard available.tracks[track.place] else { return }
-            let set = elements[places[track.place]].parent
+            guard available.tracks[track.index] else { return }
+            let set = elements[places[track.index]].parent
             let addressing = track.representation.addressing
             if addressing.kind != .template || addressing != first[set] ?? addressing {
                 others.insert(set)

@@ -56,8 +56,8 @@ extension DASHManifest {
             }
         }
 
-        subscript(place: Int) -> TimelineEntry {
-            let row = rows[place]
+        subscript(index: Int) -> TimelineEntry {
+            let row = rows[index]
             guard row.duration == 0 else {
                 return TimelineEntry(
                     time: row.time, duration: Int64(row.duration), repeats: row.repeats)
@@ -151,25 +151,25 @@ extension DASHManifest {
             return String(decoding: texts[Int(start)..<(Int(start) + Int(count))], as: UTF8.self)
         }
 
-        private func range(_ place: Int32) -> SegmentRange? {
-            guard place >= 0 else { return nil }
-            let bounds = ranges[Int(place)]
+        private func range(_ index: Int32) -> SegmentRange? {
+            guard index >= 0 else { return nil }
+            let bounds = ranges[Int(index)]
             return SegmentRange(
                 offset: bounds.offset, length: bounds.length < 0 ? nil : bounds.length)
         }
 
         /// Replaces the contents of `out` by the media URL of an entry, or empties it without one.
-        func copyMedia(_ place: Int, into out: inout [UInt8]) {
+        func copyMedia(_ index: Int, into out: inout [UInt8]) {
             out.removeAll(keepingCapacity: true)
-            let row = rows[place]
+            let row = rows[index]
             guard row.mediaCount != Self.none else { return }
             out += texts[Int(row.media)..<(Int(row.media) + Int(row.mediaCount))]
         }
 
-        func mediaRange(_ place: Int) -> SegmentRange? { range(rows[place].mediaRange) }
+        func mediaRange(_ index: Int) -> SegmentRange? { range(rows[index].mediaRange) }
 
-        subscript(place: Int) -> ListEntry {
-            let row = rows[place]
+        subscript(index: Int) -> ListEntry {
+            let row = rows[index]
             return ListEntry(
                 media: text(row.media, row.mediaCount), index: text(row.index, row.indexCount),
                 mediaRange: range(row.mediaRange), indexRange: range(row.indexRange))

@@ -69,9 +69,9 @@ extension DASHManifest.Addressing {
 extension DASHManifest.AdaptationSet {
     /// Applies addressing that comes after representations.
     mutating func handDown() {
-        for place in representations.indices {
-            let known = representations[place]
-            representations[place].addressing = known.addressing.inheriting(
+        for index in representations.indices {
+            let known = representations[index]
+            representations[index].addressing = known.addressing.inheriting(
                 addressing, own: known.own)
         }
     }
@@ -80,10 +80,10 @@ extension DASHManifest.AdaptationSet {
 extension DASHManifest.Period {
     /// Applies addressing that comes after adaptation sets.
     mutating func handDown() {
-        for place in sets.indices {
-            sets[place].addressing = sets[place].addressing.inheriting(
-                addressing, own: sets[place].own)
-            sets[place].handDown()
+        for index in sets.indices {
+            sets[index].addressing = sets[index].addressing.inheriting(
+                addressing, own: sets[index].own)
+            sets[index].handDown()
         }
     }
 }

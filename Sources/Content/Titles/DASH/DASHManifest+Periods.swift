@@ -21,13 +21,13 @@ extension DASHManifest {
         let starts = try starts()
         let now = snapshotTime
         var spans: [Span] = []
-        for (place, start) in starts.enumerated() {
+        for (index, start) in starts.enumerated() {
             var span = Span(start: start)
             span.length =
-                place + 1 < starts.count ? starts[place + 1] - start : lengthOfLast(starts).length
+                index + 1 < starts.count ? starts[index + 1] - start : lengthOfLast(starts).length
             if let length = span.length, length < 0 {
                 throw failure(
-                    .manifestMalformed, "\(name(ofPeriod: place)) ends before it begins")
+                    .manifestMalformed, "\(name(ofPeriod: index)) ends before it begins")
             }
             if let now { Self.cut(&span, to: now, depth: timeShiftBufferDepth) }
             spans.append(span)
@@ -37,20 +37,20 @@ extension DASHManifest {
 
     private func starts() throws(Failure) -> [Int64] {
         var starts: [Int64] = []
-        for (place, period) in periods.enumerated() {
+        for (index, period) in periods.enumerated() {
             if let start = period.start {
                 starts.append(start)
-            } else if place == 0 {
+            } else if index == 0 {
                 starts.append(0)
-            } else if let duration = periods[place - 1].duration {
+            } else if let duration = periods[index - 1].duration {
                 // Both are below 2^63 / 2: see XMLTime.
-                let (sum, isLarge) = starts[place - 1].addingReportingOverflow(duration)
+                let (sum, isLarge) = starts[index - 1].addingReportingOverflow(duration)
                 guard !isLarge else { throw failure(.manifestMalformed, "a time is too large") }
                 starts.append(sum)
             } else {
                 throw failure(
                     .manifestMalformed,
-                    "\(name(ofPeriod: place)) has no start, and the one before it no duration")
+                    "\(name(ofPeriod: index)) has no start, and the one before it no duration")
             }
         }
         return starts
@@ -110,8 +110,8 @@ extension DASHManifest {
         if let depth { span.windowStart = max(0, past - depth) }
     }
 
-    func name(ofPeriod place: Int) -> String {
-        periods[place].id.map { "the period \(Redaction.shown($0))" } ?? "period \(place + 1)"
+    func name(ofPeriod index: Int) -> String {
+        periods[index].id.map { "the period \(Redaction.shown($0))" } ?? "period \(index + 1)"
     }
 
     /// Returns the number of segments of `duration` units that begin within `length`, which is in

@@ -12,7 +12,7 @@ extension DASHManifest {
         let representation: Representation
         let span: Span
         /// Index among all representations.
-        let place: Int
+        let index: Int
     }
 
     /// The base of references at one level.
@@ -120,7 +120,7 @@ extension DASHManifest {
                 base: base.base, others: base.others,
                 namingBase: base.named.url == base.base.url ? nil : base.named,
                 role: track.representation.rendition(in: track.set).kind.segmentRole,
-                rendition: track.place, manifest: url, isStrict: findings.isStrict,
+                rendition: track.index, manifest: url, isStrict: findings.isStrict,
                 rules: keyRules, resolvedBytes: resolvedBytes, locations: base.locations
             ) { failure($0, "\(name(of: track)): \($1)") }
             try body(track, &lister)
@@ -157,15 +157,15 @@ extension DASHManifest {
     func forEachTrack(
         _ body: (Track) throws(Failure) -> Void
     ) throws(Failure) {
-        var place = 0
+        var index = 0
         for (number, span) in try spans().enumerated() {
             for (setNumber, set) in periods[number].sets.enumerated() {
                 for representation in set.representations {
                     try body(
                         Track(
                             period: number, set: set, setNumber: setNumber,
-                            representation: representation, span: span, place: place))
-                    place += 1
+                            representation: representation, span: span, index: index))
+                    index += 1
                 }
             }
         }
@@ -225,7 +225,7 @@ extension DASHManifest {
             return resolved
         } catch {
             throw failure(
-                looked <= Self.maximumBaseBytes ? error.refusal : .manifestTooMany,
+                looked <= Self.maximumBaseBytes ? error.rejection : .manifestTooMany,
                 "\(name(of: track)): the BaseURL \(error.detail), given "
                     + Redaction.shown(first))
         }
@@ -305,7 +305,7 @@ extension Rendition.Kind {
 
 extension WebURLError {
     /// The code of a rejected reference in a manifest.
-    var refusal: FailureCode {
+    var rejection: FailureCode {
         switch reason {
         case .scheme, .userInformation, .climb: .manifestURIRefused
         default: .manifestMalformed

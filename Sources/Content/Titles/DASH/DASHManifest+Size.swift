@@ -17,7 +17,7 @@ extension DASHManifest {
         var known: Set<Int> = []
         var (objects, bytes) = (0, 0)
         try forEachLister { (track, lister) throws(Failure) in
-            guard wanted[track.place], track.representation.addressing.kind == .template,
+            guard wanted[track.index], track.representation.addressing.kind == .template,
                 let (count, first) = try size(of: track, &lister)
             else { return }
             var hasher = Hasher()

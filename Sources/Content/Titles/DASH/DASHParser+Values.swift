@@ -163,11 +163,11 @@ enum XMLTime {
                 continue
             }
             guard let (whole, fraction) = number(&bytes), let name = bytes.popFirst(),
-                let place = units.firstIndex(where: { $0.name == name }),
+                let index = units.firstIndex(where: { $0.name == name }),
                 fraction == nil || name == UInt8(ascii: "S")
             else { return nil }
-            let length = units[place].length
-            units.removeFirst(place + 1)
+            let length = units[index].length
+            units.removeFirst(index + 1)
             let (nanoseconds, isLarge) = whole.multipliedReportingOverflow(by: length * second)
             let (sum, isLarger) = total.addingReportingOverflow(nanoseconds)
             let (all, isLargest) = sum.addingReportingOverflow(fraction ?? 0)

@@ -63,14 +63,14 @@ final class DASHParser: XMLHandler {
         do throws(XMLError) {
             try XMLReader.read(bytes, from: start, into: parser)
         } catch {
-            let place = FailureLocation.manifest(
+            let location = FailureLocation.manifest(
                 "\(url)", line: error.line + parser.skippedLines)
-            if let failure = parser.failure { throw failure.at(place) }
+            if let failure = parser.failure { throw failure.at(location) }
             if isPage(bytes) {
                 throw manifest.failure(
                     .manifestHTML, "received an HTML page instead of an MPD")
             }
-            throw Failure(.manifestMalformed, at: place, Redaction.shown(error.detail))
+            throw Failure(.manifestMalformed, at: location, Redaction.shown(error.detail))
         }
         return parser.manifest
     }

@@ -63,7 +63,7 @@ package struct DASHResolver: Sendable {
         isLive = manifest.isLive
         clocks = manifest.clocks
         reloads = manifest.reloads
-        var refusal: Failure?
+        var rejection: Failure?
         var written: [UInt8]?
         if manifest.isLive {
             do throws(Failure) {
@@ -76,15 +76,15 @@ package struct DASHResolver: Sendable {
                 manifest.findings = findings
                 written = snapshot
             } catch {
-                refusal = error
+                rejection = error
             }
         }
         manifest.keyRules = rules
         self.manifest = manifest
         wanted = try Self.wanted(of: manifest, options)
         try manifest.checkSize(wanted: wanted)
-        if let refusal {
-            content = .failure(refusal)
+        if let rejection {
+            content = .failure(rejection)
         } else {
             var text = written ?? []
             if written == nil { text = try MarkupText.utf8(body, of: url) }
@@ -135,7 +135,7 @@ package struct DASHResolver: Sendable {
                 return true
             },
             itself: { track in
-                guard wanted[track.place] else { return }
+                guard wanted[track.index] else { return }
                 findings.warn(.dashItself, line: isLive ? 0 : track.representation.line) {
                     "\(manifest.name(of: track)) names the manifest itself"
                 }
@@ -191,9 +191,9 @@ extension DASHResolver {
         let tracks = manifest.renditions
         // By representation, its index among the selected ones.
         var places: [Int] = []
-        for place in tracks.indices {
+        for index in tracks.indices {
             places.append(listing.renditions.count)
-            if wanted[place] { listing.renditions.append(tracks[place]) }
+            if wanted[index] { listing.renditions.append(tracks[index]) }
         }
         var before: ManifestSegment?
         try forEachSegment { segment in
@@ -209,9 +209,9 @@ extension DASHResolver {
     func tracks() throws(Failure) -> [TitleTrack] {
         let renditions = manifest.renditions
         var periods: [Int] = []
-        for (place, period) in manifest.periods.enumerated() {
+        for (index, period) in manifest.periods.enumerated() {
             let count = period.sets.reduce(0) { $0 + $1.representations.count }
-            periods += Array(repeating: place, count: count)
+            periods += Array(repeating: index, count: count)
         }
         var tracks: [TitleTrack] = []
         var locations: [BaseURLLevels?] = []
@@ -219,14 +219,14 @@ extension DASHResolver {
         var last: Int?
         var before: ManifestSegment?
         try forEachSegment { segment in
-            guard let place = segment.rendition else { return }
-            if place != last {
+            guard let index = segment.rendition else { return }
+            if index != last {
                 tracks.append(
                     TitleTrack(
-                        rendition: renditions[place], playlist: nil, period: periods[place],
-                        locations: locations[place],
+                        rendition: renditions[index], playlist: nil, period: periods[index],
+                        locations: locations[index],
                         segments: ManifestSegments()))
-                last = place
+                last = index
             }
             for part in indexes.parts(of: segment, index: before) ?? [segment] {
                 tracks[tracks.count - 1].segments.append(part)

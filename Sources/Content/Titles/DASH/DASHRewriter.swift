@@ -63,15 +63,15 @@ struct DASHRewriter {
             let element = elements[number]
             guard element.parent >= 0 else { continue }
             if firstBases[element.parent] == nil { firstBases[element.parent] = number }
-            var place = elements[element.parent].parent
-            while place >= 0, outerLevels.insert(place).inserted { place = elements[place].parent }
+            var index = elements[element.parent].parent
+            while index >= 0, outerLevels.insert(index).inserted { index = elements[index].parent }
         }
         // An element comes after its parent.
-        for place in elements.indices {
-            if isInDropped(elements[place].parent) { dropped.insert(place) }
-            if dropped.contains(place) { continue }
-            try read(place)
-            try edits.check(upTo: elements[place].bytes.lowerBound, of: manifest)
+        for index in elements.indices {
+            if isInDropped(elements[index].parent) { dropped.insert(index) }
+            if dropped.contains(index) { continue }
+            try read(index)
+            try edits.check(upTo: elements[index].bytes.lowerBound, of: manifest)
         }
         for value in elements.leafValues where !isInDropped(value.parent) {
             try name(value.range, in: value.parent)
@@ -98,17 +98,17 @@ struct DASHRewriter {
         }
         var number = 0
         var left: [Int: Int] = [:]
-        for (place, element) in elements.enumerated() where element.name == "Representation" {
+        for (index, element) in elements.enumerated() where element.name == "Representation" {
             left[element.parent, default: 0] += wanted[number] ? 1 : 0
-            if !wanted[number] { drop(place) }
+            if !wanted[number] { drop(index) }
             number += 1
         }
-        for (place, count) in left where count == 0 { drop(place) }
+        for (index, count) in left where count == 0 { drop(index) }
     }
 
-    private mutating func drop(_ place: Int) {
-        guard dropped.insert(place).inserted else { return }
-        edits.append(ManifestEdit(elements[place].bytes))
+    private mutating func drop(_ index: Int) {
+        guard dropped.insert(index).inserted else { return }
+        edits.append(ManifestEdit(elements[index].bytes))
     }
 
     private func isInDropped(_ parent: Int) -> Bool {
@@ -117,15 +117,15 @@ struct DASHRewriter {
 
     // MARK: Rewriting
 
-    private mutating func read(_ place: Int) throws(Failure) {
-        let element = elements[place]
+    private mutating func read(_ index: Int) throws(Failure) {
+        let element = elements[index]
         switch element.name {
         case "MPD", "Period", "AdaptationSet", "Representation":
-            bases[place] = bases[element.parent] ?? manifest
-            if let first = firstBases[place] { try readBase(elements[first]) }
+            bases[index] = bases[element.parent] ?? manifest
+            if let first = firstBases[index] { try readBase(elements[first]) }
         case "BaseURL":
             // The others of a level are alternatives.
-            if firstBases[element.parent] != place { edits.append(ManifestEdit(element.bytes)) }
+            if firstBases[element.parent] != index { edits.append(ManifestEdit(element.bytes)) }
         case "Location", "PatchLocation", "ContentSteering":
             edits.append(ManifestEdit(element.bytes))
         case "SegmentTemplate":
@@ -141,9 +141,9 @@ struct DASHRewriter {
 
     /// Returns the level that an element's contents belong to.
     private func level(_ parent: Int) -> Int {
-        var place = parent
-        while place >= 0, bases[place] == nil { place = elements[place].parent }
-        return place
+        var index = parent
+        while index >= 0, bases[index] == nil { index = elements[index].parent }
+        return index
     }
 
     private mutating func readBase(_ element: MarkupScanner.Element) throws(Failure) {
@@ -283,7 +283,7 @@ struct DASHRewriter {
             return try (known ?? ReferenceBase(base)).resolve(text, text.indices)
         } catch {
             throw Failure(
-                error.refusal,
+                error.rejection,
                 "\(manifest): a URI \(error.detail), given \(Redaction.shown(text, text.indices))")
         }
     }
@@ -304,14 +304,14 @@ struct DASHRewriter {
     /// Returns a text with its escapes decoded.
     private func plain(_ range: Range<Int>) throws(Failure) -> [UInt8] {
         var out: [UInt8] = []
-        var place = range.lowerBound
-        while place < range.upperBound {
-            guard bytes[place] == 0x26 else {
-                out.append(bytes[place])
-                place += 1
+        var index = range.lowerBound
+        while index < range.upperBound {
+            guard bytes[index] == 0x26 else {
+                out.append(bytes[index])
+                index += 1
                 continue
             }
-            let rest = place..<range.upperBound
+            let rest = index..<range.upperBound
             guard let entity = Self.entities.first(where: { ASCII.hasPrefix(bytes, rest, $0.0) })
             else {
                 throw Failure(
@@ -319,7 +319,7 @@ struct DASHRewriter {
                     "\(manifest): a URI has character references")
             }
             out.append(entity.1)
-            place += entity.0.utf8CodeUnitCount
+            index += entity.0.utf8CodeUnitCount
         }
         return out
     }

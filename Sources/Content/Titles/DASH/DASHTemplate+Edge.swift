@@ -19,8 +19,8 @@ extension DASHTemplate {
         let pieces = text.split(separator: ASCII.dollar, omittingEmptySubsequences: false)
         guard pieces.count % 2 == 1 else { return text }
         var edge = EdgeQuery(names)
-        for (place, piece) in pieces.enumerated() {
-            guard place % 2 == 0 else {
+        for (index, piece) in pieces.enumerated() {
+            guard index % 2 == 0 else {
                 edge.take(identifier: piece)
                 continue
             }

@@ -67,14 +67,14 @@ struct DASHTimeline {
     ) throws(Failure) {
         var time: Int64 = 0
         var number = addressing.startNumber
-        for (place, entry) in entries.enumerated() {
+        for (index, entry) in entries.enumerated() {
             if entry.time >= 0 { time = entry.time }
             if entry.number >= 0 { number = entry.number }
             var run = Run(
                 time: time, duration: entry.duration, number: number,
                 count: Int64(entry.repeats) + 1, sequence: Int64(entry.sequence))
             if entry.repeats < 0 {
-                run.count = try repeats(run, upTo: place + 1, of: entries)
+                run.count = try repeats(run, upTo: index + 1, of: entries)
             }
             if let last = addressing.endNumber {
                 run.count = min(run.count, max(0, last - number + 1))
@@ -89,14 +89,14 @@ struct DASHTimeline {
 
     /// Returns the number of segments up to the next entry, or else up to the period's end.
     private func repeats(
-        _ run: Run, upTo place: Int, of entries: DASHManifest.Timeline
+        _ run: Run, upTo index: Int, of entries: DASHManifest.Timeline
     ) throws(Failure) -> Int64 {
         let length: Int128
-        if place < entries.count {
-            guard entries[place].time > run.time else {
+        if index < entries.count {
+            guard entries[index].time > run.time else {
                 throw failure("its timeline repeats up to an entry that has no later time (t)")
             }
-            length = Int128(entries[place].time - run.time) * 1_000_000_000
+            length = Int128(entries[index].time - run.time) * 1_000_000_000
         } else {
             guard let end = span.length else {
                 throw failure("its timeline repeats up to the period's end, which is not specified")
@@ -106,7 +106,7 @@ struct DASHTimeline {
         }
         return DASHManifest.segments(
             of: run.duration, in: length, timescale: addressing.timescale,
-            isOpen: span.isOpen && place == entries.count)
+            isOpen: span.isOpen && index == entries.count)
     }
 
     /// Throws for a run whose numbers or times exceed the calculation's range.

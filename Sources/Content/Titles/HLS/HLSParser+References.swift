@@ -59,10 +59,10 @@ extension HLSParser {
     func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
         guard left.count == right.count else { return false }
         // From the end, because adjacent names share their start.
-        var place = left.count
-        while place > 0 {
-            place -= 1
-            guard bytes[left.lowerBound + place] == bytes[right.lowerBound + place] else {
+        var index = left.count
+        while index > 0 {
+            index -= 1
+            guard bytes[left.lowerBound + index] == bytes[right.lowerBound + index] else {
                 return false
             }
         }

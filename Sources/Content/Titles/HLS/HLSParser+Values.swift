@@ -98,7 +98,7 @@ extension HLSParser {
                 url: url, named: named == url ? nil : named, line: Int32(line))
         } catch {
             throw failure(
-                error.refusal,
+                error.rejection,
                 "the URI \(error.detail), given \(Redaction.shown(source, range))")
         }
     }

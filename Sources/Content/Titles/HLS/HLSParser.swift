@@ -89,11 +89,11 @@ struct HLSParser {
     }
 
     func failure(_ code: FailureCode, _ what: String, line: Int? = nil) -> Failure {
-        Failure(code, at: Self.place(base.url, line: line ?? self.line), what)
+        Failure(code, at: Self.location(base.url, line: line ?? self.line), what)
     }
 
     /// - Parameter line: from 1; 0 for none.
-    private static func place(_ url: WebURL, line: Int) -> FailureLocation {
+    private static func location(_ url: WebURL, line: Int) -> FailureLocation {
         .manifest("\(url)", line: line > 0 ? line : nil)
     }
 
@@ -107,7 +107,7 @@ struct HLSParser {
         let line = line ?? self.line
         let url = base.url
         try findings.note(rule, line: line, what) {
-            Failure(.manifestMalformed, at: Self.place(url, line: line), $0)
+            Failure(.manifestMalformed, at: Self.location(url, line: line), $0)
         }
     }
 
@@ -154,7 +154,7 @@ struct HLSParser {
     var kindOfMixture: HLSPlaylist.Kind {
         var start = 0
         while start < bytes.count {
-            let end = ASCII.place(of: ASCII.lineFeed, in: bytes, from: start)
+            let end = ASCII.index(of: ASCII.lineFeed, in: bytes, from: start)
             let text = ASCII.trimmed(bytes, start..<end)
             if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF:") { return .multivariant }
             start = end + 1
@@ -173,7 +173,7 @@ struct HLSParser {
         let hasNUL = bytes.withUnsafeBufferPointer { $0.reduce(UInt8.max, min) } == 0
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < bytes.count {
-            let end = ASCII.place(of: ASCII.lineFeed, in: bytes, from: start)
+            let end = ASCII.index(of: ASCII.lineFeed, in: bytes, from: start)
             line += 1
             if end - start > HLSPlaylist.lineBytes {
                 throw failure(

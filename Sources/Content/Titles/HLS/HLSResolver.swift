@@ -59,7 +59,7 @@ package struct HLSResolver: Sendable {
     private var keysLeft = 0
     /// I-frame playlists, which a recording leaves out: they name byte ranges of segments.
     private var leftOut: [HLSPlaylist.Child] = []
-    /// What the multivariant playlist of a recording offers; nil if it was not read.
+    /// The renditions in the multivariant playlist of a recording; nil if it was not read.
     private(set) var offers: HLSOffers?
     /// The request that looks what has joined a recording; nil without one.
     private var look: Look?
@@ -275,8 +275,8 @@ package struct HLSResolver: Sendable {
                     "the playlist names itself")
             }
             reference.line = 0
-            if let place = places[reference] {
-                entries[place].track?.fill(from: child.track)
+            if let index = places[reference] {
+                entries[index].track?.fill(from: child.track)
                 continue
             }
             places[reference] = entries.count
@@ -316,7 +316,7 @@ package struct HLSResolver: Sendable {
     private func gathered() throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(
             manifests: entries.map(\.reference), expected: listed, rules: rules)
-        let media = mediaPlaces.map { entries[$0] }
+        let media = mediaIndexes.map { entries[$0] }
         let session = sessionObjects
         for object in session where object.role == .key { try collector.add(object) }
         for entry in media {
@@ -346,7 +346,7 @@ package struct HLSResolver: Sendable {
     }
 
     /// Indexes of the media playlists, in the order of fetching.
-    private var mediaPlaces: [Int] {
+    private var mediaIndexes: [Int] {
         entries.indices.filter { entries[$0].playlist?.kind == .media }
             .sorted { (entries[$0].rendition, $0) < (entries[$1].rendition, $1) }
     }
@@ -360,12 +360,12 @@ package struct HLSResolver: Sendable {
 
     /// Returns the track of every media playlist.
     func tracks() -> [TitleTrack] {
-        entries.enumerated().compactMap { place, entry in
+        entries.enumerated().compactMap { index, entry in
             guard let playlist = entry.playlist, playlist.kind == .media else { return nil }
             return TitleTrack(
                 rendition: entry.track ?? Rendition(id: "", kind: .other),
-                playlist: place == 0 ? nil : entry.reference.url,
-                redirectedPlaylist: place == 0 ? nil : entry.redirected, period: 0,
+                playlist: index == 0 ? nil : entry.reference.url,
+                redirectedPlaylist: index == 0 ? nil : entry.redirected, period: 0,
                 segments: playlist.segments)
         }
     }
@@ -383,17 +383,17 @@ package struct HLSResolver: Sendable {
         listing.renditions = entries.dropFirst().compactMap(\.track)
         let session = sessionObjects
         for object in session where object.role == .key { listing.add(object, rendition: nil) }
-        for place in mediaPlaces {
-            let segments = entries[place].playlist?.segments ?? ManifestSegments()
-            guard place > 0 else {
+        for index in mediaIndexes {
+            let segments = entries[index].playlist?.segments ?? ManifestSegments()
+            guard index > 0 else {
                 listing.add(segments)
                 continue
             }
-            for segment in segments { listing.add(segment, rendition: place - 1) }
+            for segment in segments { listing.add(segment, rendition: index - 1) }
         }
         for object in session where object.role != .key { listing.add(object, rendition: nil) }
-        for (place, entry) in entries.enumerated().dropFirst() {
-            listing.add(ManifestSegment(entry.reference, .playlist), rendition: place - 1)
+        for (index, entry) in entries.enumerated().dropFirst() {
+            listing.add(ManifestSegment(entry.reference, .playlist), rendition: index - 1)
         }
         return listing
     }

@@ -74,7 +74,7 @@ struct HLSRewriter {
         var line: Int32 = 0
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < bytes.count {
-            let end = ASCII.place(of: ASCII.lineFeed, in: bytes, from: start)
+            let end = ASCII.index(of: ASCII.lineFeed, in: bytes, from: start)
             let next = min(end + 1, bytes.count)
             let text = ASCII.trimmed(bytes, start..<end)
             line += 1
@@ -162,7 +162,7 @@ struct HLSRewriter {
             if !isReplaced, place.leads(source, range, to: key) { return }
             edits.append(ManifestEdit(text, place.path(to: key)))
         } catch {
-            throw Failure(error.refusal, at: .manifest("\(base.url)"), "the URI \(error.detail)")
+            throw Failure(error.rejection, at: .manifest("\(base.url)"), "the URI \(error.detail)")
         }
     }
 

@@ -34,15 +34,15 @@ struct HLSTracks {
             line += 1
             let next = min(end + 1, bytes.count)
             let text = ASCII.trimmed(bytes, start..<end)
-            if !text.isEmpty, bytes[text.lowerBound] != ASCII.hash, let place = pending {
-                entries[place].bytes = entries[place].bytes.lowerBound..<next
-                entries[place].rendition.id = String(decoding: bytes[text], as: UTF8.self)
-                entries[place].lines = entries[place].lines.lowerBound...line
+            if !text.isEmpty, bytes[text.lowerBound] != ASCII.hash, let index = pending {
+                entries[index].bytes = entries[index].bytes.lowerBound..<next
+                entries[index].rendition.id = String(decoding: bytes[text], as: UTF8.self)
+                entries[index].lines = entries[index].lines.lowerBound...line
                 pending = nil
             } else if let entry = tag(text, whole: start..<next, line: line) {
                 if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF") {
                     // A tag without a URI is not a track.
-                    if let place = pending { entries.remove(at: place) }
+                    if let index = pending { entries.remove(at: index) }
                     pending = entries.count
                 }
                 entries.append(entry)

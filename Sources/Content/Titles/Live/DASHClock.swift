@@ -35,7 +35,7 @@ package enum DASHClock: Sendable, Equatable {
     }
 }
 
-/// What a clock that an MPD names is compared with, in seconds since 1970.
+/// The times that a clock of an MPD is compared with, in seconds since 1970.
 package struct ClockReferences: Sendable {
     /// Time of the MPD's answer by the origin: `Date`, and `Age`; nil if it has none.
     package var answeredSeconds: Double?
@@ -59,7 +59,7 @@ package struct ClockReferences: Sendable {
     /// Returns why a clock's answer is refused, with both times; nil if it agrees with one of them.
     ///
     /// One is enough: a machine may be wrong, and a whole title may be of another time.
-    package func refusal(of seconds: Double) -> String? {
+    package func rejection(of seconds: Double) -> String? {
         let all = [answeredSeconds, machineSeconds, publishedSeconds].compactMap { $0 }
         guard !all.contains(where: { abs($0 - seconds) <= Self.maxDifferenceSeconds }) else {
             return nil

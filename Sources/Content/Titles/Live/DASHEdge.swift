@@ -70,9 +70,9 @@ package struct DASHEdge: Sendable {
         let renditions = manifest.renditions
         var tracks: [Track] = []
         try manifest.forEachLister { (track, lister) throws(Failure) in
-            guard isWanted(renditions[track.place]) else { return }
+            guard isWanted(renditions[track.index]) else { return }
             let starts = try manifest.starts(of: track)
-            var listed = Track(rendition: renditions[track.place], period: track.period)
+            var listed = Track(rendition: renditions[track.index], period: track.period)
             listed.locations = lister.locations
             let base = manifest.baseForm(of: track)
             let addressing = track.representation.addressing
@@ -85,8 +85,8 @@ package struct DASHEdge: Sendable {
                     listed.setup.append(segment)
                     return
                 }
-                let place = listed.segments.count
-                let start = place < starts.count ? starts[place] : cursor
+                let index = listed.segments.count
+                let start = index < starts.count ? starts[index] : cursor
                 let seconds = max(segment.durationSeconds ?? 0, 0.001)
                 cursor = start + seconds
                 listed.segments.append(
@@ -109,8 +109,8 @@ extension DASHManifest {
         let begin = Double(track.span.start) / 1e9
         var starts: [Double] = []
         try timeline(of: track).forEachRun { run in
-            for place in 0..<run.count where run.sequence == 1 {
-                let units = run.time + run.duration * place - addressing.presentationTimeOffset
+            for index in 0..<run.count where run.sequence == 1 {
+                let units = run.time + run.duration * index - addressing.presentationTimeOffset
                 starts.append(begin + Double(units) / Double(addressing.timescale))
             }
             return true

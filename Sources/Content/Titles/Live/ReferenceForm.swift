@@ -27,7 +27,7 @@ package enum ReferenceForm: Int, Comparable, Sendable {
 extension DASHManifest {
     /// Returns the form of references below a track's BaseURLs.
     ///
-    /// Of alternatives that content steering chooses from, the one that follows the MPD most counts.
+    /// If content steering chooses from alternatives, the one that follows the MPD most counts.
     func baseForm(of track: Track) -> ReferenceForm {
         let levels = [
             baseURLs, periods[track.period].baseURLs, track.set.baseURLs,

@@ -34,8 +34,8 @@ struct ManifestEdits: Hashable {
     /// size.
     ///
     /// - Parameter url: the manifest's URL.
-    func check(upTo place: Int, of url: WebURL) throws(Failure) {
-        guard !isEmpty, place - removed + texts.count > WireLimits.rewrittenManifestBytes else {
+    func check(upTo index: Int, of url: WebURL) throws(Failure) {
+        guard !isEmpty, index - removed + texts.count > WireLimits.rewrittenManifestBytes else {
             return
         }
         throw Failure(
@@ -89,14 +89,14 @@ struct ManifestEdits: Hashable {
     private func forEachPiece(
         of order: [Row], _ count: Int, _ body: (_ isNew: Bool, Range<Int>) -> Void
     ) {
-        var place = 0
+        var index = 0
         for row in order {
             let (lower, upper) = (Int(row.lower), Int(row.upper))
-            guard upper > place || lower == upper && lower >= place else { continue }
-            body(false, place..<max(place, lower))
+            guard upper > index || lower == upper && lower >= index else { continue }
+            body(false, index..<max(index, lower))
             body(true, Int(row.textStart)..<Int(row.textEnd))
-            place = upper
+            index = upper
         }
-        body(false, place..<count)
+        body(false, index..<count)
     }
 }

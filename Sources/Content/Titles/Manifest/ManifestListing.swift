@@ -69,7 +69,7 @@ package struct ManifestListing: Sendable {
         var segment = segment
         // Not shown, and a title may have a million segments.
         segment.mirrors = []
-        segment.renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
+        segment.renditionIndex = rendition.map { Int32(clamping: $0) } ?? -1
         segments.append(segment)
     }
 
@@ -103,14 +103,14 @@ package struct ManifestListing: Sendable {
         var sums = [Sum](repeating: Sum(), count: renditions.count + 1)
         var bytes = [Double?](repeating: nil, count: sums.count)
         for segment in segments where segment.role != .playlist {
-            let place = segment.rendition ?? renditions.count
-            sums[place].segments += 1
-            sums[place].durationSeconds += segment.durationSeconds ?? 0
+            let index = segment.rendition ?? renditions.count
+            sums[index].segments += 1
+            sums[index].durationSeconds += segment.durationSeconds ?? 0
             guard !isWithinFile(segment), let length = estimatedBytes(segment) else { continue }
-            bytes[place] = (bytes[place] ?? 0) + length
+            bytes[index] = (bytes[index] ?? 0) + length
         }
-        for (place, bytes) in bytes.enumerated() {
-            sums[place].estimatedBytes = bytes.map { Int64(min($0.rounded(), 9e18)) }
+        for (index, bytes) in bytes.enumerated() {
+            sums[index].estimatedBytes = bytes.map { Int64(min($0.rounded(), 9e18)) }
         }
         return sums
     }
@@ -129,8 +129,8 @@ package struct ManifestListing: Sendable {
         if let length = segment.range?.length { return Double(length) }
         guard let seconds = segment.durationSeconds else { return nil }
         if segment.kilobits > 0 { return Double(segment.kilobits) * 125 * seconds }
-        guard let place = segment.rendition,
-            let rate = renditions[place].averageBandwidth ?? renditions[place].bandwidth
+        guard let index = segment.rendition,
+            let rate = renditions[index].averageBandwidth ?? renditions[index].bandwidth
         else { return nil }
         return Double(rate) / 8 * seconds
     }

@@ -33,7 +33,7 @@ package struct ManifestSegment: Hashable, Sendable {
     package var reference: ManifestReference
     package var role: SegmentRole
     /// Index of its rendition in the title; nil for none.
-    package var rendition: Int? { renditionPlace < 0 ? nil : Int(renditionPlace) }
+    package var rendition: Int? { renditionIndex < 0 ? nil : Int(renditionIndex) }
     /// Its byte range in the object; nil for the whole object.
     package var range: SegmentRange? {
         get {
@@ -51,7 +51,7 @@ package struct ManifestSegment: Hashable, Sendable {
     /// Other URLs of the same bytes, at most `WireLimits.mirrorsPerSegment`.
     package var mirrors: [WebURL] = []
 
-    var renditionPlace: Int32
+    var renditionIndex: Int32
     /// EXT-X-BITRATE of HLS, in kbit/s; 0 if missing.
     var kilobits: Int32 = 0
     /// True if METHOD=NONE of HLS applies to it, and no earlier key.
@@ -66,7 +66,7 @@ package struct ManifestSegment: Hashable, Sendable {
     ) {
         self.reference = reference
         self.role = role
-        renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
+        renditionIndex = rendition.map { Int32(clamping: $0) } ?? -1
         offset = range?.offset ?? -1
         length = range?.length ?? -1
         seconds = durationSeconds ?? -1

@@ -71,7 +71,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
                 role: segment.role, line: reference.line, range: segment.range,
                 seconds: segment.durationSeconds, kilobits: segment.kilobits,
                 isClear: segment.isClear), url)
-        rows[rows.count - 1].rendition = segment.renditionPlace
+        rows[rows.count - 1].rendition = segment.renditionIndex
         rows[rows.count - 1].isNamed = reference.named != nil
         rows[rows.count - 1].mirrors = UInt8(mirrors.count)
     }
@@ -112,16 +112,16 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
 
     package subscript(position: Int) -> ManifestSegment {
         let row = rows[position]
-        let place = Int(row.url)
+        let index = Int(row.url)
         var segment = ManifestSegment(
             ManifestReference(
-                url: urls[place], named: row.isNamed ? urls[place + 1] : nil, line: row.line),
+                url: urls[index], named: row.isNamed ? urls[index + 1] : nil, line: row.line),
             row.role, rendition: row.rendition < 0 ? nil : Int(row.rendition),
             range: row.range < 0 ? nil : ranges[Int(row.range)],
             durationSeconds: row.seconds < 0 ? nil : row.seconds)
         segment.kilobits = row.kilobits
         segment.isClear = row.isClear
-        let mirrors = place + (row.isNamed ? 2 : 1)
+        let mirrors = index + (row.isNamed ? 2 : 1)
         if row.mirrors > 0 {
             segment.mirrors = (mirrors..<(mirrors + Int(row.mirrors))).map { urls[$0] }
         }

@@ -18,24 +18,24 @@ struct MarkupEditor {
     func all(_ name: String) -> [Int] { elements.indices.filter { elements[$0].name == name } }
 
     /// Returns the prefix of an element's name, with its colon; empty for none.
-    func prefix(of place: Int) -> String {
-        let element = elements[place]
+    func prefix(of index: Int) -> String {
+        let element = elements[index]
         let name = bytes[(element.bytes.lowerBound + 1)..<element.nameEnd]
         return name.lastIndex(of: ASCII.colon).map { String(decoding: name[...$0], as: UTF8.self) }
             ?? ""
     }
 
-    mutating func remove(_ place: Int) { edits.append(ManifestEdit(elements[place].bytes)) }
+    mutating func remove(_ index: Int) { edits.append(ManifestEdit(elements[index].bytes)) }
 
     /// Inserts text before an element.
-    mutating func insert(_ text: [UInt8], before place: Int) {
-        let start = elements[place].bytes.lowerBound
+    mutating func insert(_ text: [UInt8], before index: Int) {
+        let start = elements[index].bytes.lowerBound
         edits.append(ManifestEdit(start..<start, text))
     }
 
     /// Inserts text after an element's start tag, or before its end tag.
-    mutating func insert(_ text: [UInt8], into place: Int, atStart: Bool = false) {
-        let element = elements[place]
+    mutating func insert(_ text: [UInt8], into index: Int, atStart: Bool = false) {
+        let element = elements[index]
         if element.content.lowerBound < element.bytes.upperBound {
             let end = atStart ? element.content.lowerBound : element.content.upperBound
             edits.append(ManifestEdit(end..<end, text))
@@ -50,10 +50,10 @@ struct MarkupEditor {
     // MARK: Attributes
 
     /// Returns the namespaces that an element's start tag declares, as written.
-    func namespaces(of place: Int) -> [(name: String, text: [UInt8])] {
+    func namespaces(of position: Int) -> [(name: String, text: [UInt8])] {
         var found: [(name: String, text: [UInt8])] = []
-        let end = elements[place].content.lowerBound
-        var index = elements[place].nameEnd
+        let end = elements[position].content.lowerBound
+        var index = elements[position].nameEnd
         while index < end {
             while index < end, bytes[index] <= ASCII.space { index += 1 }
             let start = index
@@ -63,7 +63,7 @@ struct MarkupEditor {
             let name = String(decoding: bytes[start..<index], as: UTF8.self)
             while index < end, bytes[index] != ASCII.quote, bytes[index] != 0x27 { index += 1 }
             guard index < end else { break }
-            let last = ASCII.place(of: bytes[index], in: bytes, from: index + 1)
+            let last = ASCII.index(of: bytes[index], in: bytes, from: index + 1)
             index = min(last + 1, end)
             if name == "xmlns" || name.hasPrefix("xmlns:") {
                 found.append((name, Array(bytes[start..<index])))
@@ -73,32 +73,32 @@ struct MarkupEditor {
     }
 
     /// Adds the namespaces of an outer element, except those that an element declares itself.
-    mutating func declareNamespaces(of outer: Int, in place: Int) {
-        let own = Set(namespaces(of: place).map(\.name))
+    mutating func declareNamespaces(of outer: Int, in index: Int) {
+        let own = Set(namespaces(of: index).map(\.name))
         let text = namespaces(of: outer).filter { !own.contains($0.name) }
             .flatMap { [ASCII.space] + $0.text }
-        let end = elements[place].nameEnd
+        let end = elements[index].nameEnd
         if !text.isEmpty { edits.append(ManifestEdit(end..<end, text)) }
     }
 
     /// Returns the value of an attribute; nil without it, or if it is no number.
-    func number(_ place: Int, _ name: String) -> Int64? {
-        elements[place].attribute(name).flatMap {
+    func number(_ index: Int, _ name: String) -> Int64? {
+        elements[index].attribute(name).flatMap {
             Int64(String(decoding: bytes[$0], as: UTF8.self))
         }
     }
 
-    mutating func set(_ place: Int, _ name: String, _ value: String) {
-        if let range = elements[place].attribute(name) {
+    mutating func set(_ index: Int, _ name: String, _ value: String) {
+        if let range = elements[index].attribute(name) {
             edits.append(ManifestEdit(range, Array(value.utf8)))
         } else {
-            let end = elements[place].nameEnd
+            let end = elements[index].nameEnd
             edits.append(ManifestEdit(end..<end, Array(" \(name)=\"\(value)\"".utf8)))
         }
     }
 
-    mutating func remove(_ place: Int, _ name: String) {
-        guard let value = elements[place].attribute(name) else { return }
+    mutating func remove(_ index: Int, _ name: String) {
+        guard let value = elements[index].attribute(name) else { return }
         var start = value.lowerBound - 1
         // Back over the equals sign, blanks, and the name with its prefix.
         while start > 0, bytes[start - 1] <= ASCII.space || bytes[start - 1] == ASCII.equals {

@@ -41,18 +41,18 @@ struct MarkupScanner {
     struct LeafValue {
         private let lower: UInt32
         private let upper: UInt32
-        private let place: Int32
+        private let parentIndex: Int32
 
         fileprivate init(_ attribute: Attribute, parent: Int32) {
             lower = attribute.valueStart
             upper = attribute.valueEnd
-            place = parent
+            parentIndex = parent
         }
 
         /// Without its quotes, as written.
         var range: Range<Int> { Int(lower)..<Int(upper) }
         /// Index of its element's parent; -1 for none.
-        var parent: Int { Int(place) }
+        var parent: Int { Int(parentIndex) }
     }
 
     /// Scans a document.
@@ -71,14 +71,14 @@ struct MarkupScanner {
         nameBytes = names.map { Array($0.utf8) }
         attributeNames = attributes.map { Array($0.utf8) }
         self.leaf = leaf.map { (Array($0.name.utf8), $0.isListed) }
-        var place = 0
-        while let start = find(ASCII.less, from: place) {
-            place = markup(at: start)
+        var index = 0
+        while let start = find(ASCII.less, from: index) {
+            index = markup(at: start)
         }
     }
 
     private func find(_ byte: UInt8, from start: Int) -> Int? {
-        let found = ASCII.place(of: byte, in: bytes, from: start)
+        let found = ASCII.index(of: byte, in: bytes, from: start)
         return found < bytes.count ? found : nil
     }
 
@@ -99,36 +99,36 @@ struct MarkupScanner {
     }
 
     private func end(of text: StaticString, from start: Int) -> Int {
-        var place = start
-        while let next = find(text.utf8Start[0], from: place) {
+        var index = start
+        while let next = find(text.utf8Start[0], from: index) {
             if ASCII.hasPrefix(bytes, next..<bytes.count, text) {
                 return next + text.utf8CodeUnitCount
             }
-            place = next + 1
+            index = next + 1
         }
         return bytes.count
     }
 
     private mutating func tag(at start: Int) -> Int {
-        var place = start + 1
-        let name = self.name(&place)
-        let nameEnd = place
+        var index = start + 1
+        let name = self.name(&index)
+        let nameEnd = index
         let isSeen = open.isEmpty || open[open.count - 1] != nil
         let number = isSeen ? nameBytes.firstIndex { isNamed($0, name) } : nil
         let isLeaf = isSeen && leaf.map { isNamed($0.name, name) } ?? false
         tagAttributes.removeAll(keepingCapacity: true)
-        while place < bytes.count, bytes[place] != 0x3E, bytes[place] != ASCII.slash {
-            if bytes[place] <= ASCII.space {
-                place += 1
+        while index < bytes.count, bytes[index] != 0x3E, bytes[index] != ASCII.slash {
+            if bytes[index] <= ASCII.space {
+                index += 1
                 continue
             }
-            let attribute = self.name(&place)
-            while place < bytes.count, bytes[place] != ASCII.quote, bytes[place] != 0x27 {
-                place += 1
+            let attribute = self.name(&index)
+            while index < bytes.count, bytes[index] != ASCII.quote, bytes[index] != 0x27 {
+                index += 1
             }
-            guard place < bytes.count else { return place }
-            let first = place + 1
-            let last = find(bytes[place], from: first) ?? bytes.count
+            guard index < bytes.count else { return index }
+            let first = index + 1
+            let last = find(bytes[index], from: first) ?? bytes.count
             let isOfInterest =
                 (number != nil || isLeaf) && attributeNames.contains { isNamed($0, attribute) }
             if isOfInterest {
@@ -138,10 +138,10 @@ struct MarkupScanner {
                         nameEnd: UInt32(attribute.upperBound), valueStart: UInt32(first),
                         valueEnd: UInt32(last)))
             }
-            place = Swift.min(last + 1, bytes.count)
+            index = Swift.min(last + 1, bytes.count)
         }
-        let isEmpty = place < bytes.count && bytes[place] == ASCII.slash
-        let end = Swift.min((find(0x3E, from: place) ?? bytes.count - 1) + 1, bytes.count)
+        let isEmpty = index < bytes.count && bytes[index] == ASCII.slash
+        let end = Swift.min((find(0x3E, from: index) ?? bytes.count - 1) + 1, bytes.count)
         let parent = open.last.flatMap { $0 } ?? -1
         if let number {
             rows.append(
@@ -168,15 +168,15 @@ struct MarkupScanner {
     }
 
     /// Reads a name and returns it without its prefix.
-    private func name(_ place: inout Int) -> Range<Int> {
-        var start = place
-        while place < bytes.count, bytes[place] > ASCII.space, bytes[place] != 0x3E,
-            bytes[place] != ASCII.slash, bytes[place] != ASCII.equals
+    private func name(_ index: inout Int) -> Range<Int> {
+        var start = index
+        while index < bytes.count, bytes[index] > ASCII.space, bytes[index] != 0x3E,
+            bytes[index] != ASCII.slash, bytes[index] != ASCII.equals
         {
-            if bytes[place] == ASCII.colon { start = place + 1 }
-            place += 1
+            if bytes[index] == ASCII.colon { start = index + 1 }
+            index += 1
         }
-        return start..<place
+        return start..<index
     }
 }
 
@@ -208,8 +208,8 @@ extension MarkupScanner: RandomAccessCollection {
         }
     }
 
-    subscript(place: Int) -> Element {
-        let row = rows[place]
+    subscript(index: Int) -> Element {
+        let row = rows[index]
         let first = Int(row.firstAttribute)
         return Element(
             name: names[Int(row.name)], parent: Int(row.parent),

@@ -20,8 +20,8 @@ enum MarkupText {
             }
             return bytes
         }
-        let units = stride(from: 0, to: bytes.count - 1, by: 2).map { place in
-            let (first, second) = (UInt16(bytes[place]), UInt16(bytes[place + 1]))
+        let units = stride(from: 0, to: bytes.count - 1, by: 2).map { index in
+            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
             return isBig ? first << 8 | second : second << 8 | first
         }
         guard let text = String(validating: units, as: UTF16.self), !text.utf8.contains(0) else {

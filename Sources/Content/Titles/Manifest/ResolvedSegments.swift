@@ -95,38 +95,38 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     private mutating func add(_ row: Row) {
         let first = Int(row.url)
         let last = first + (row.isNamed ? 1 : 0) + row.mirrors
-        for place in first...last { urlBytes += tables[Int(row.table)].length(at: place) }
+        for index in first...last { urlBytes += tables[Int(row.table)].length(at: index) }
         rows.append(row)
     }
 
-    mutating func set(_ what: Known, at place: Int) { known[place] = what }
+    mutating func set(_ what: Known, at index: Int) { known[index] = what }
 
-    mutating func set(_ role: SegmentRole, at place: Int) { rows[place].role = role }
+    mutating func set(_ role: SegmentRole, at index: Int) { rows[index].role = role }
 
-    func role(at place: Int) -> SegmentRole { rows[place].role }
+    func role(at index: Int) -> SegmentRole { rows[index].role }
 
-    func url(at place: Int) -> WebURL {
-        let row = rows[place]
+    func url(at index: Int) -> WebURL {
+        let row = rows[index]
         return tables[Int(row.table)][Int(row.url)]
     }
 
     /// Replaces the contents of `out` by an object's URL.
-    func copyURL(at place: Int, into out: inout [UInt8]) {
-        let row = rows[place]
+    func copyURL(at index: Int, into out: inout [UInt8]) {
+        let row = rows[index]
         tables[Int(row.table)].copy(Int(row.url), into: &out)
     }
 
     /// Replaces the contents of `out` by the URL of an object's key; returns the index of its `?`.
-    func copyKeyURL(at place: Int, into out: inout [UInt8]) -> Int {
-        let row = rows[place]
+    func copyKeyURL(at index: Int, into out: inout [UInt8]) -> Int {
+        let row = rows[index]
         let url = Int(row.url) + (row.isNamed ? 1 : 0)
         tables[Int(row.table)].copy(url, into: &out)
         return tables[Int(row.table)].queryStart(at: url)
     }
 
     /// Returns an object's key, which was valid when the object was added.
-    func key(at place: Int) -> String {
-        let row = rows[place]
+    func key(at index: Int) -> String {
+        let row = rows[index]
         let url = tables[Int(row.table)][Int(row.url) + (row.isNamed ? 1 : 0)]
         guard let key = try? SiteKey(url, rules) else {
             preconditionFailure("a key that was made can be made again")

@@ -26,7 +26,7 @@ struct SegmentCollector {
     private var folderHash = Hasher()
     private var folderIsNew = true
     /// First object added after each change of folder.
-    private var folderPlaces: [UInt32] = []
+    private var folderIndexes: [UInt32] = []
 
     /// Creates a collector.
     ///
@@ -170,9 +170,9 @@ struct SegmentCollector {
     }
 
     /// A file that starts with its initialization section may be as large as media.
-    private mutating func widen(_ role: SegmentRole, at place: Int) {
-        guard role.maximumBytes > segments.role(at: place).maximumBytes else { return }
-        segments.set(role, at: place)
+    private mutating func widen(_ role: SegmentRole, at index: Int) {
+        guard role.maximumBytes > segments.role(at: index).maximumBytes else { return }
+        segments.set(role, at: index)
     }
 
     private func checkSize(_ url: @autoclosure () -> WebURL) throws(Failure) {
@@ -188,11 +188,11 @@ struct SegmentCollector {
         Failure(.manifestMalformed, at: .manifest("\(url)"), "a manifest is listed as a segment")
     }
 
-    private func conflict(_ url: WebURL, with place: Int) -> Failure {
+    private func conflict(_ url: WebURL, with index: Int) -> Failure {
         Failure(
             .storagePathConflict,
-            "\(url) and \(segments.url(at: place)) would both be stored as "
-                + Redaction.shown(segments.key(at: place)))
+            "\(url) and \(segments.url(at: index)) would both be stored as "
+                + Redaction.shown(segments.key(at: index)))
     }
 
     /// Hashes `key`. Most keys are in the folder of the previous one.
@@ -229,20 +229,20 @@ struct SegmentCollector {
 
     /// Records the folder of the last added object.
     private mutating func noteFolder() {
-        if folderIsNew { folderPlaces.append(UInt32(clamping: segments.count - 1)) }
+        if folderIsNew { folderIndexes.append(UInt32(clamping: segments.count - 1)) }
         folderIsNew = false
     }
 
     /// Throws if a key is the folder of another.
     mutating func checkFolders() throws(Failure) {
-        for place in folderPlaces.lazy.map({ Int($0) }) {
-            let queryStart = segments.copyKeyURL(at: place, into: &url)
+        for index in folderIndexes.lazy.map({ Int($0) }) {
+            let queryStart = segments.copyKeyURL(at: index, into: &url)
             try SiteKey.write(url, queryStart: queryStart, rules, into: &key)
             guard let file = firstFolder(of: key) else { continue }
             throw Failure(
                 .storagePathConflict,
                 "\(segments.url(at: file)) is a file, and "
-                    + "\(segments.url(at: place)) needs a folder of that name")
+                    + "\(segments.url(at: index)) needs a folder of that name")
         }
     }
 

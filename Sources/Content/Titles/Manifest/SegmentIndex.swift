@@ -39,26 +39,26 @@ package struct SegmentIndex: Hashable, Sendable {
 
     private struct Reader {
         let bytes: [UInt8]
-        private var place = 0
+        private var cursor = 0
 
         init(bytes: [UInt8]) { self.bytes = bytes }
 
         private mutating func integer(_ count: Int) throws(Malformed) -> UInt64 {
-            guard bytes.count - place >= count else { throw Malformed(what: "is truncated") }
-            defer { place += count }
-            return bytes[place..<(place + count)].reduce(0) { $0 << 8 | UInt64($1) }
+            guard bytes.count - cursor >= count else { throw Malformed(what: "is truncated") }
+            defer { cursor += count }
+            return bytes[cursor..<(cursor + count)].reduce(0) { $0 << 8 | UInt64($1) }
         }
 
         mutating func index(at offset: Int64) throws(Malformed) -> SegmentIndex {
             while true {
-                let start = place
+                let start = cursor
                 guard start < bytes.count else { throw Malformed(what: "is missing") }
                 var length = try integer(4)
                 let type = try integer(4)
                 if length == 1 { length = try integer(8) }
                 if length == 0 { length = UInt64(bytes.count - start) }
                 let rest = UInt64(bytes.count - start)
-                guard length >= UInt64(place - start) else {
+                guard length >= UInt64(cursor - start) else {
                     throw Malformed(what: "has a box that is shorter than its own header")
                 }
                 guard length <= rest else { throw Malformed(what: "is truncated") }
@@ -66,7 +66,7 @@ package struct SegmentIndex: Hashable, Sendable {
                 if type == 0x7369_6478 {
                     return try entries(end: end, at: offset)
                 }
-                place = end
+                cursor = end
             }
         }
 
@@ -82,7 +82,7 @@ package struct SegmentIndex: Hashable, Sendable {
             let first = try integer(wide)
             _ = try integer(2)
             let count = Int(try integer(2))
-            guard place + 12 * count <= end else { throw Malformed(what: "is truncated") }
+            guard cursor + 12 * count <= end else { throw Malformed(what: "is truncated") }
             guard first <= UInt64(Int64.max), offset >= 0 else {
                 throw Malformed(what: "has an offset that is too large")
             }

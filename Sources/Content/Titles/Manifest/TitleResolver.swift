@@ -42,6 +42,7 @@ package struct TitleResolver: Sendable {
     private let readsIndexes: Bool
     /// The MPD of a recording from which it is continued; nil for others.
     private let followed: RecordingCursor.MPD?
+    private let pausedClocks: Set<String>
     private var state = State.asking(isAsked: false)
 
     /// Starts with the manifest's URL, or with the media playlists of a recording.
@@ -49,6 +50,8 @@ package struct TitleResolver: Sendable {
     /// - Parameter cursor: the place from which a recording continues; nil to read the manifest.
     /// - Parameter snapshotSeconds: time at which a live MPD is captured or recorded, in seconds
     ///   since 1970; nil to reject it whatever the options are.
+    /// - Parameter pausedClocks: URLs of clocks that failed before. A recording requests them only if
+    ///   it would have to do without segments otherwise.
     /// - Parameter readsIndexes: true also requests segment indexes of files, so that `listing` has
     ///   their segments and sizes.
     ///
@@ -56,7 +59,7 @@ package struct TitleResolver: Sendable {
     package init(
         url text: String, kind: AssetKind, options: TitleOptions = TitleOptions(),
         following cursor: RecordingCursor? = nil, snapshotSeconds: Double? = nil,
-        readsIndexes: Bool = false
+        pausedClocks: Set<String> = [], readsIndexes: Bool = false
     ) throws(Failure) {
         guard kind != .file else {
             throw Failure(.manifestUnsupported, "an asset of kind file has no manifest")
@@ -69,6 +72,7 @@ package struct TitleResolver: Sendable {
         listedKind = kind
         self.options = options
         self.readsIndexes = readsIndexes
+        self.pausedClocks = pausedClocks
         let isTaken = options.takesSnapshots ?? false || options.records ?? false
         liveSeconds = isTaken ? snapshotSeconds : nil
         followed = cursor?.mpd
@@ -231,7 +235,8 @@ package struct TitleResolver: Sendable {
         }
         let recording = try DASHRecording(
             url, finalURL: finalURL, body: body, options: options,
-            answeredSeconds: answeredSeconds, machineSeconds: liveSeconds)
+            answeredSeconds: answeredSeconds, machineSeconds: liveSeconds,
+            pausedClocks: pausedClocks, clockFailures: followed?.clockFailures)
         return followed != nil || recording.isLive ? recording : nil
     }
 

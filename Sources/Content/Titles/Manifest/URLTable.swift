@@ -23,7 +23,7 @@ struct URLTable: Sendable {
 
     /// A URL that is stored whole and shared by others.
     private struct Anchor {
-        var place: UInt32
+        var index: UInt32
         var uses = 0
     }
 
@@ -136,27 +136,27 @@ struct URLTable: Sendable {
             }
             if Self.isMuch(head + tail, text.count) { break }
         }
-        let place = UInt32(clamping: entries.count)
+        let index = UInt32(clamping: entries.count)
         let isGood = best.map { Self.isMuch($0.head + $0.tail, text.count) } ?? false
         guard let best, isGood || anchors.count == Self.maxAnchors else {
             latest = anchors.count
-            anchors.append(Anchor(place: place))
-            return (place, 0, 0)
+            anchors.append(Anchor(index: index))
+            return (index, 0, 0)
         }
         latest = best.number
         anchors[latest].uses += 1
         guard anchors[latest].uses < Self.maxUses else {
-            anchors[latest] = Anchor(place: place)
-            return (place, 0, 0)
+            anchors[latest] = Anchor(index: index)
+            return (index, 0, 0)
         }
-        return (anchors[latest].place, best.head, best.tail)
+        return (anchors[latest].index, best.head, best.tail)
     }
 
     /// Distinct names share at least their folder, other forms only the scheme.
     private static func isMuch(_ shared: Int, _ count: Int) -> Bool { 3 * shared >= count }
 
     private func shared(with text: Pieces, _ anchor: Anchor) -> (head: Int, tail: Int) {
-        withWhole(entries[Int(anchor.place)]) { whole in
+        withWhole(entries[Int(anchor.index)]) { whole in
             let head = text.head(sharedWith: whole)
             let tail = text.tail(sharedWith: whole)
             // Bytes shared by both count for the head.
@@ -176,15 +176,15 @@ struct URLTable: Sendable {
     }
 
     /// Returns the length of a URL.
-    func length(at place: Int) -> Int { entries[place].count }
+    func length(at index: Int) -> Int { entries[index].count }
 
     /// Returns the index of the `?`; the URL's length without a query.
-    func queryStart(at place: Int) -> Int { Int(entries[place].queryStart) }
+    func queryStart(at index: Int) -> Int { Int(entries[index].queryStart) }
 
     /// Replaces the contents of `out` by a URL.
-    func copy(_ place: Int, into out: inout [UInt8]) {
+    func copy(_ index: Int, into out: inout [UInt8]) {
         out.removeAll(keepingCapacity: true)
-        let entry = entries[place]
+        let entry = entries[index]
         withWhole(entries[Int(entry.anchor)]) { whole in
             out += whole[..<Int(entry.head)]
             withWhole(entry) { out += $0 }
@@ -192,8 +192,8 @@ struct URLTable: Sendable {
         }
     }
 
-    subscript(place: Int) -> WebURL {
-        let entry = entries[place]
+    subscript(index: Int) -> WebURL {
+        let entry = entries[index]
         let text = withWhole(entries[Int(entry.anchor)]) { whole in
             withWhole(entry) { own in
                 String(unsafeUninitializedCapacity: entry.count) { out in
@@ -243,8 +243,8 @@ private enum SharedBytes {
         return shared
     }
 
-    /// Loads the eight bytes at `place` in little-endian order.
-    private static func word(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> UInt64 {
-        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+    /// Loads the eight bytes at `index` in little-endian order.
+    private static func word(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> UInt64 {
+        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
     }
 }

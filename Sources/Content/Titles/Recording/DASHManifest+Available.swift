@@ -1,6 +1,6 @@
 import Model
 
-/// What of an MPD is recorded.
+/// The recorded part of an MPD.
 extension DASHManifest {
     /// Returns why the segments of a representation cannot be recorded; nil if they can.
     func unrecordable(_ track: Track) -> String? {

@@ -58,7 +58,7 @@ extension DASHPassBuilder {
             remember(hash, Int64(period))
             return (object, text)
         }
-        let stored = RecordedName.marked(plain.written, "p\(period + 1)")
+        let stored = RecordedName.marked(plain.written, as: .template, "p\(period + 1)")
         let marked = try template(
             text, name, .once, track, lister,
             stored: DASHTemplate.Stored(
@@ -96,19 +96,20 @@ extension DASHPassBuilder {
     }
 
     /// Notes a representation that is not recorded; names it if its period has begun without it.
-    mutating func leaveOut(_ track: DASHManifest.Track, _ id: String, of place: Int) {
-        let (hash, others) = (Self.hash(id), mpd.periods[place].others)
+    mutating func leaveOut(_ track: DASHManifest.Track, _ id: String, of index: Int) {
+        let (hash, others) = (Self.hash(id), mpd.periods[index].others)
         guard !others.contains(hash),
             mpd.periods.reduce(0, { $0 + $1.others.count }) < RecordingCursor.MPD.maxOthers
         else { return }
-        mpd.periods[place].others.append(hash)
-        guard selected[track.place], !begun.contains(where: { $0.place == track.period }) else {
+        mpd.periods[index].others.append(hash)
+        guard choice.selected[track.index], !begun.contains(where: { $0.index == track.period })
+        else {
             return
         }
-        let period = mpd.periods[place].id.map { " \($0.prefix(100))" } ?? ""
+        let period = mpd.periods[index].id.map { " \($0.prefix(100))" } ?? ""
         joined.append(
             "representation \(id.prefix(100)) of period\(period) "
-                + "(\(TrackSelection.text(renditions[track.place])))")
+                + "(\(TrackSelection.text(choice.renditions[track.index])))")
     }
 
     // MARK: Objects
@@ -121,18 +122,6 @@ extension DASHPassBuilder {
             key: try SiteKey(reference.keyURL, manifest.keyRules).text, role: segment.role)
         if !segment.mirrors.isEmpty { resolved.mirrors = segment.mirrors.map(\.text) }
         return resolved
-    }
-
-    /// Adds an object, once; returns its index.
-    @discardableResult
-    mutating func add(_ object: ResolvedSegment?) -> Int? {
-        guard var object else { return nil }
-        if let place = places[object.key] { return place }
-        object.ordinal = objects.count
-        places[object.key] = objects.count
-        bytes += object.url.utf8.count + object.key.utf8.count
-        objects.append(object)
-        return object.ordinal
     }
 }
 

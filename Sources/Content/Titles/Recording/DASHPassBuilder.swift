@@ -6,7 +6,7 @@ struct DASHPassBuilder {
     /// A period that begins with this reading.
     struct Begun {
         /// Index in the manifest.
-        var place: Int
+        var index: Int
         /// Number in the recording.
         var number: Int
         var start: Int64
@@ -26,31 +26,17 @@ struct DASHPassBuilder {
 
     private(set) var begun: [Begun] = []
     let manifest: DASHManifest
-    let renditions: [Rendition]
     private let spans: [DASHManifest.Span]
-    /// By period of the manifest, its index in the cursor's periods; nil for one that is not
-    /// recorded.
-    private var known: [Int?]
-    /// By representation, true if it is recorded in a period that begins.
-    private var wanted: [Bool] = []
-    /// By representation, true if the title's selection takes it.
-    private(set) var selected: [Bool] = []
+    private(set) var choice: DASHPeriodChoice
     /// Names of representations that have joined a period, and are not recorded.
     var joined: [String] = []
-    private let isFirst: Bool
     /// True if segments that the clock adds are left to a later reading.
     private let isClockLost: Bool
     private var cursor: RecordingCursor
     var mpd: RecordingCursor.MPD
-    var objects: [ResolvedSegment] = []
-    /// Indexes of objects by key.
-    var places: [String: Int] = [:]
+    var objects = RecordedObjects()
     private var entries: [RecordedEntry] = []
-    var bytes = 0
-    private var behindSeconds = 0.0
-    /// Durations of segments that the reading lists, in seconds.
-    private var shortestSeconds: Double?
-    private var longestSeconds = 0.0
+    private var durations = ListedDurations()
 
     init(
         _ manifest: DASHManifest, _ options: TitleOptions, after cursor: RecordingCursor?,
@@ -60,99 +46,14 @@ struct DASHPassBuilder {
         self.isClockLost = isClockLost
         self.cursor = cursor ?? RecordingCursor()
         mpd = cursor?.mpd ?? RecordingCursor.MPD()
-        isFirst = mpd.periodCount == 0
-        renditions = manifest.renditions
         spans = try manifest.spans()
-        let periods = mpd.periods
-        known = zip(manifest.periods, spans).map { period, span in
-            periods.firstIndex { $0.id == period.id && ($0.id != nil || $0.start == span.start) }
-        }
-        try choose(options)
+        choice = try DASHPeriodChoice(
+            manifest, spans, options, after: mpd, isClockLost: isClockLost)
+        mpd.isFull = choice.isFull
     }
 
     private var isFull: Bool {
-        entries.count >= RecordingPass.maxEntries || bytes >= RecordingPass.maxBytes
-    }
-
-    /// Selects the tracks of new periods, each separately. One without a track that fits is recorded
-    /// whole, after the beginning.
-    private mutating func choose(_ options: TitleOptions) throws(Failure) {
-        for period in manifest.periods {
-            let count = period.sets.reduce(0) { $0 + $1.representations.count }
-            let all = Array(renditions[wanted.count..<(wanted.count + count)])
-            do throws(Failure) {
-                wanted += try options.tracks.wanted(all)
-            } catch {
-                if isFirst { throw error }
-                wanted += all.map { _ in true }
-            }
-        }
-        selected = wanted
-        let listed = try newPeriodsWithSegments()
-        let begins = try periodsThatFit(listed)
-        try manifest.forEachTrack { (track) throws(Failure) in
-            if !begins.contains(track.period) { wanted[track.place] = false }
-        }
-    }
-
-    /// Returns those of the new periods that can be followed together with the listed ones. After
-    /// the first one that cannot, none begins any more.
-    private mutating func periodsThatFit(_ new: Set<Int>) throws(Failure) -> Set<Int> {
-        mpd.isFull = false
-        guard !new.isEmpty else { return [] }
-        var sizes: [Int: (tracks: Int, bytes: Int)] = [:]
-        try manifest.forEachLister { (track, lister) throws(Failure) in
-            guard new.contains(track.period), wanted[track.place] else { return }
-            let representation = track.representation
-            let bytes =
-                representation.id.utf8.count + (representation.addressing.media ?? "").utf8.count
-                + (lister.namingBase ?? lister.base).url.text.utf8.count
-            let size = sizes[track.period] ?? (0, 0)
-            sizes[track.period] = (size.tracks + 1, size.bytes + bytes)
-        }
-        let first = known.compactMap { $0 }.min() ?? mpd.periods.count
-        let tracks = mpd.periods[first...].flatMap(\.tracks)
-        var sum = (tracks: tracks.count, bytes: tracks.reduce(0) { $0 + $1.bytes })
-        var fitting: Set<Int> = []
-        for period in new.sorted() {
-            let size = sizes[period] ?? (0, 0)
-            sum = (sum.tracks + size.tracks, sum.bytes + size.bytes)
-            guard
-                sum.tracks <= RecordingCursor.MPD.maxTracks,
-                sum.bytes <= RecordingCursor.MPD.maxTrackBytes
-            else {
-                if isFirst { throw manifest.tooManyTracks }
-                mpd.isFull = true
-                break
-            }
-            fitting.insert(period)
-        }
-        return fitting
-    }
-
-    /// Returns the new periods of which something is available. Periods before the last recorded
-    /// one are not new: a cache may list what has left the MPD.
-    private mutating func newPeriodsWithSegments() throws(Failure) -> Set<Int> {
-        var listed: Set<Int> = []
-        try manifest.forEachTrack { (track) throws(Failure) in
-            guard known[track.period] == nil, wanted[track.place],
-                track.span.start > mpd.lastStart ?? -1
-            else { return }
-            if let what = manifest.unrecordable(track) {
-                wanted[track.place] = false
-                guard isFirst else { return }
-                throw manifest.failure(
-                    .manifestUnsupported,
-                    "\(manifest.name(of: track)) \(what), which cannot be recorded; use "
-                        + "--live snapshot")
-            }
-            guard !listed.contains(track.period) else { return }
-            try manifest.forEachAvailableRun(of: track, isClockLost: isClockLost) { _ in
-                listed.insert(track.period)
-                return false
-            }
-        }
-        return listed
+        entries.count >= RecordingPass.maxEntries || objects.bytes >= RecordingPass.maxBytes
     }
 
     // MARK: Tracks
@@ -169,20 +70,22 @@ struct DASHPassBuilder {
             ids[id, default: 0] += 1
             let name = ids[id] == 1 ? id : "\(id)#\(ids[id] ?? 0)"
             // All tracks of a period begin together.
-            if wanted[track.place], !isFull || begun.last?.place == track.period {
+            if choice.wanted[track.index], !isFull || begun.last?.index == track.period {
                 try begin(track, name, &lister)
             }
-            guard let place = known[track.period] else { return before.append((track, name)) }
-            for (track, name) in before { leaveOut(track, name, of: place) }
+            guard let position = choice.known[track.period] else {
+                return before.append((track, name))
+            }
+            for (track, name) in before { leaveOut(track, name, of: position) }
             before = []
-            if let index = mpd.periods[place].tracks.firstIndex(where: { $0.id == name }) {
-                try add(track, &lister, to: index, of: place)
+            if let index = mpd.periods[position].tracks.firstIndex(where: { $0.id == name }) {
+                try add(track, &lister, to: index, of: position)
             } else {
-                leaveOut(track, name, of: place)
+                leaveOut(track, name, of: position)
             }
         }
         // Older periods will not be listed again.
-        if let first = known.compactMap({ $0 }).min() { mpd.periods.removeFirst(first) }
+        if let first = choice.firstKnown { mpd.periods.removeFirst(first) }
         // What is left of the listed periods is recorded first.
         if isFull { mpd.isFull = false }
         if !isFull, !mpd.isFull, !mpd.hasEnded { mpd.hasEnded = try isOver() }
@@ -192,21 +95,21 @@ struct DASHPassBuilder {
     private mutating func begin(
         _ track: DASHManifest.Track, _ id: String, _ lister: inout DASHManifest.Lister
     ) throws(Failure) {
-        let place: Int
-        if let begun = known[track.period] {
-            place = begun
+        let index: Int
+        if let begun = choice.known[track.period] {
+            index = begun
         } else {
-            place = mpd.periods.count
+            index = mpd.periods.count
             // Nothing is missing before it if the end of the period before it was listed.
-            let isBeforeListed = track.period > 0 && known[track.period - 1] != nil
+            let isBeforeListed = track.period > 0 && choice.known[track.period - 1] != nil
             let previousEnd = mpd.end.map { isBeforeListed ? max($0, track.span.start) : $0 }
-            known[track.period] = place
+            choice.known[track.period] = index
             mpd.periods.append(
                 RecordingCursor.MPD.Period(
                     id: manifest.periods[track.period].id, start: track.span.start,
                     previousEnd: previousEnd))
             begun.append(
-                Begun(place: track.period, number: mpd.periodCount, start: track.span.start))
+                Begun(index: track.period, number: mpd.periodCount, start: track.span.start))
             mpd.periodCount += 1
             mpd.lastStart = track.span.start
         }
@@ -218,7 +121,7 @@ struct DASHPassBuilder {
         for (name, template) in addressing.once {
             let found = try once(template, named: name, period, track, &lister)
             attributes.append((name, found.stored))
-            add(found.object)
+            objects.add(found.object)
         }
         var recorded = RecordingCursor.MPD.Track(id: id, number: mpd.trackCount, name: "")
         recorded.base = (lister.namingBase ?? lister.base).url.text
@@ -228,29 +131,30 @@ struct DASHPassBuilder {
         recorded.timescale = addressing.timescale
         recorded.offset = addressing.presentationTimeOffset
         recorded.name = Self.hash(try key(of: media, &lister))
-        if try isUsed(recorded.name, by: track, media.hasNumber, in: place, period) {
-            recorded.media = RecordedName.marked(media.written, "t\(recorded.number)")
+        if try isUsed(recorded.name, by: track, media.hasNumber, in: index, period) {
+            recorded.media = RecordedName.marked(
+                media.written, as: .template, "t\(recorded.number)")
             media = try template(of: track, lister, stored: recorded.stored)
             recorded.name = Self.hash(try key(of: media, &lister))
         }
         attributes.append(("media", recorded.media))
         mpd.trackCount += 1
-        mpd.periods[place].tracks.append(recorded)
+        mpd.periods[index].tracks.append(recorded)
         begun[begun.count - 1].tracks.append(
             RecordedPeriod.Track(
                 number: recorded.number, timescale: addressing.timescale,
                 offset: addressing.presentationTimeOffset, isNumbered: media.hasNumber))
-        begun[begun.count - 1].templates[track.place] = Template(
+        begun[begun.count - 1].templates[track.index] = Template(
             track: recorded.number, timescale: addressing.timescale,
             isNumbered: media.hasNumber, attributes: attributes)
     }
 
     /// Returns true if files of a track may have names that others have.
     private func isUsed(
-        _ name: String, by track: DASHManifest.Track, _ hasNumber: Bool, in place: Int,
+        _ name: String, by track: DASHManifest.Track, _ hasNumber: Bool, in index: Int,
         _ period: Int
     ) throws(Failure) -> Bool {
-        if mpd.periods[place].tracks.contains(where: { $0.name == name }) { return true }
+        if mpd.periods[index].tracks.contains(where: { $0.name == name }) { return true }
         guard let next = mpd.names[name] else {
             return period > 0 && mpd.names.count >= RecordingCursor.MPD.maxNames
         }
@@ -265,9 +169,9 @@ struct DASHPassBuilder {
     /// Adds what a representation lists beyond what is recorded of it.
     private mutating func add(
         _ track: DASHManifest.Track, _ lister: inout DASHManifest.Lister, to index: Int,
-        of place: Int
+        of position: Int
     ) throws(Failure) {
-        let period = mpd.periods[place]
+        let period = mpd.periods[position]
         var recorded = period.tracks[index]
         guard manifest.unrecordable(track) == nil else { return }
         try useBase(of: recorded, in: &lister)
@@ -280,13 +184,12 @@ struct DASHPassBuilder {
         try manifest.forEachAvailableRun(of: track, isClockLost: isClockLost) {
             (run) throws(Failure) in
             let seconds = min(Double(run.duration) / timescale, Self.maxSeconds)
-            shortestSeconds = min(shortestSeconds ?? seconds, seconds)
-            longestSeconds = max(longestSeconds, seconds)
+            durations.add(seconds)
             let next = recorded.isNumbered ? recorded.next : recorded.next.map(units.listed)
             var run = run.dropping(run.known(below: next, isNumbered: recorded.isNumbered))
             while run.count > 0, !isFull {
                 guard let times = units.times(of: run),
-                    let object = add(
+                    let object = objects.add(
                         try resolved(lister.first(of: run, media, storedTime: times.time)))
                 else { return false }
                 let sequence = recorded.isNumbered ? run.number : times.time
@@ -309,8 +212,8 @@ struct DASHPassBuilder {
             left += Int128(run.count) * Int128(run.duration)
             return true
         }
-        mpd.periods[place].tracks[index] = recorded
-        behindSeconds = max(behindSeconds, min(Double(left) / timescale, Self.maxSeconds))
+        mpd.periods[position].tracks[index] = recorded
+        durations.add(left: min(Double(left) / timescale, Self.maxSeconds))
         guard let next = recorded.next else { return }
         let end = recorded.nanoseconds(recorded.end) + Int128(period.start)
         mpd.end = max(mpd.end ?? 0, Int64(clamping: end))
@@ -358,24 +261,9 @@ struct DASHPassBuilder {
                 ? period.map { Double(last.start) + Double($0) } : nil)
         guard let end else { return false }
         let update = Double(manifest.minimumUpdate ?? 0)
-        guard Double(now) >= end + max(longestSeconds * 1e9, update) else { return false }
+        guard Double(now) >= end + max(durations.longest * 1e9, update) else { return false }
         return try !manifest.holdsBack()
     }
-
-    /// The time until the next reload: the minimumUpdatePeriod, or the duration of a segment if they
-    /// are added by the clock; half of it if these are listed for less than two segments. Never less,
-    /// so that an encoder's pause does not end the recording.
-    private var waitSeconds: Double {
-        let update = manifest.minimumUpdate.map { Double($0) / 1e9 }
-        guard let shortest = shortestSeconds else { return update ?? Self.emptySeconds }
-        guard manifest.growsByTime else { return max(update ?? shortest, shortest / 2) }
-        let depth = manifest.timeShiftBufferDepth.map { Double($0) / 1e9 }
-        let isShort = depth.map { $0 < 2 * shortest } ?? false
-        return max(isShort ? 0 : min(update ?? shortest, shortest), shortest / 2)
-    }
-
-    /// Time between reloads of an MPD without segments.
-    private static let emptySeconds = 5.0
 
     func pass() -> RecordingPass {
         let limits = RecordingPass.reloadSeconds
@@ -385,9 +273,11 @@ struct DASHPassBuilder {
         var update = RecordingUpdate(
             cursor: cursor, entries: entries,
             reloadSeconds: isFull
-                ? 0 : min(max(waitSeconds, limits.lowerBound), limits.upperBound),
-            behindSeconds: isFull ? behindSeconds : 0)
+                ? 0
+                : min(
+                    max(durations.waitSeconds(manifest), limits.lowerBound), limits.upperBound),
+            behindSeconds: isFull ? durations.left : 0)
         update.name(joined: joined)
-        return RecordingPass(update: update, objects: objects)
+        return RecordingPass(update: update, objects: objects.all)
     }
 }

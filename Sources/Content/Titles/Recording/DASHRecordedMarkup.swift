@@ -59,7 +59,7 @@ struct DASHRecordedMarkup {
         for (number, period) in manifest.periods.enumerated() {
             let count = period.sets.reduce(0) { $0 + $1.representations.count }
             defer { first += count }
-            guard let period = begun.first(where: { $0.place == number }) else { continue }
+            guard let period = begun.first(where: { $0.index == number }) else { continue }
             editor.set(periods[number], "start", "")
             if !isFirst { editor.declareNamespaces(of: root, in: periods[number]) }
             editor.remove(periods[number], "duration")
@@ -67,24 +67,24 @@ struct DASHRecordedMarkup {
                 let text = "<\(prefix)BaseURL>\(DASHLiveSnapshot.escaped(base))</\(prefix)BaseURL>"
                 editor.insert(Array(text.utf8), into: periods[number], atStart: true)
             }
-            for place in first..<(first + count) {
-                let found = period.templates[place]
+            for index in first..<(first + count) {
+                let found = period.templates[index]
                 wanted.append(found != nil)
                 guard let found else { continue }
                 tracks.append(found.track)
                 let text = Self.template(found, prefix)
-                editor.insert(text, into: representations[place])
+                editor.insert(text, into: representations[index])
             }
         }
         // After the insertions: what is inserted where something is removed comes first.
-        let isNew = Set(begun.map { periods[$0.place] })
-        for place in editor.elements.indices {
-            let element = editor.elements[place]
+        let isNew = Set(begun.map { periods[$0.index] })
+        for index in editor.elements.indices {
+            let element = editor.elements[index]
             switch element.name {
             case "BaseURL" where element.parent == root || isNew.contains(element.parent),
                 "SegmentTemplate", "EventStream", "UTCTiming", "LeapSecondInformation":
-                editor.remove(place)
-            case "Period" where !isNew.contains(place): editor.remove(place)
+                editor.remove(index)
+            case "Period" where !isNew.contains(index): editor.remove(index)
             default: break
             }
         }
@@ -125,7 +125,7 @@ struct DASHRecordedMarkup {
             return url.text
         } catch {
             throw manifest.failure(
-                error.refusal, "\(manifest.name(ofPeriod: number)): the BaseURL \(error.detail)")
+                error.rejection, "\(manifest.name(ofPeriod: number)): the BaseURL \(error.detail)")
         }
     }
 
@@ -147,8 +147,8 @@ struct DASHRecordedMarkup {
     /// The MPD around its periods.
     var root: [RecordedPiece] {
         var cutter = Cutter(text, from: 0)
-        for place in elements.indices where elements[place].parent <= 0 {
-            let element = elements[place]
+        for index in elements.indices where elements[index].parent <= 0 {
+            let element = elements[index]
             if element.name == "MPD" {
                 cutter.cut(attribute: element.attribute("mediaPresentationDuration"), .duration)
             } else if element.name == "Period" {
@@ -164,10 +164,10 @@ struct DASHRecordedMarkup {
         var number = 0
         // The first one stands for those of other readings.
         let places = elements.indices.filter { elements[$0].name == "Period" }.dropFirst()
-        return zip(begun, places).map { begun, place in
+        return zip(begun, places).map { begun, index in
             RecordedPeriod(
                 number: begun.number, start: begun.start, prefix: prefix, tracks: begun.tracks,
-                pieces: pieces(ofPeriod: place, &number))
+                pieces: pieces(ofPeriod: index, &number))
         }
     }
 
@@ -187,8 +187,8 @@ struct DASHRecordedMarkup {
                 setEnd = nil
             }
         }
-        for place in elements.indices where place >= period {
-            let element = elements[place]
+        for index in elements.indices where index >= period {
+            let element = elements[index]
             guard element.bytes.lowerBound < whole.upperBound else { break }
             close(before: element.bytes.lowerBound)
             switch element.name {
@@ -220,22 +220,22 @@ struct DASHRecordedMarkup {
 private struct Cutter {
     private(set) var pieces: [RecordedPiece] = []
     private let text: [UInt8]
-    private var place: Int
+    private var index: Int
     private var set: Int?
     private var track: Int?
 
-    init(_ text: [UInt8], from place: Int) {
+    init(_ text: [UInt8], from index: Int) {
         self.text = text
-        self.place = place
+        self.index = index
     }
 
     /// Ends a piece at a range, which a value replaces.
     mutating func cut(_ range: Range<Int>, _ value: RecordedPiece.Value?, keeps: Bool = true) {
-        let words = String(decoding: text[place..<max(place, range.lowerBound)], as: UTF8.self)
+        let words = String(decoding: text[index..<max(index, range.lowerBound)], as: UTF8.self)
         if keeps, !words.isEmpty || value != nil {
             pieces.append(RecordedPiece(text: words, set: set, track: track, value: value))
         }
-        place = range.upperBound
+        index = range.upperBound
     }
 
     /// The same at the value of an attribute, if there is one.

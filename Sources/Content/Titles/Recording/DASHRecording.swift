@@ -36,11 +36,14 @@ struct DASHRecording: Sendable {
     ///   - answeredSeconds: time of the answer by the origin's clock, in seconds since 1970; nil if
     ///     unknown.
     ///   - machineSeconds: the same by this machine.
+    ///   - pausedClocks: URLs of clocks that failed before.
+    ///   - clockFailures: that of the cursor.
     ///
     /// Throws as `DASHManifest.parse` does.
     init(
         _ url: WebURL, finalURL: String, body: [UInt8], options: TitleOptions,
-        answeredSeconds: Double?, machineSeconds: Double
+        answeredSeconds: Double?, machineSeconds: Double, pausedClocks: Set<String>,
+        clockFailures: Int?
     ) throws(Failure) {
         let final = try ManifestReference(url: url, named: nil, line: 0).redirected(to: finalURL)
         redirectedManifest = final == url ? nil : final
@@ -54,8 +57,13 @@ struct DASHRecording: Sendable {
             answeredSeconds: answeredSeconds, machineSeconds: machineSeconds,
             publishedSeconds: manifest.publishedSeconds)
         guard manifest.isLive else { return }
-        clocks = manifest.clocks[...]
-        lacksClock = manifest.growsByTime && !clocks.isEmpty
+        lacksClock = manifest.growsByTime && !manifest.clocks.isEmpty
+        let paused = manifest.clocks.filter { clock in
+            if case .url(let url) = clock { pausedClocks.contains(url) } else { false }
+        }
+        // After all others, and only if without a clock no segments would follow.
+        clocks = manifest.clocks.filter { !paused.contains($0) }[...]
+        if Self.isClockNeeded(clockFailures) { clocks += paused }
         tryClocks()
     }
 
@@ -83,10 +91,10 @@ struct DASHRecording: Sendable {
 
     /// Uses a clock's time unless it is wrong; returns true if it is used.
     private mutating func believes(_ seconds: Double, of name: String) -> Bool {
-        if let refusal = references.refusal(of: seconds) {
+        if let rejection = references.rejection(of: seconds) {
             clockWarnings.add(
                 .dashClock, in: ManifestWarnings.clipped("\(manifest.url)"), line: nil
-            ) { "the clock \(name) \(refusal)" }
+            ) { "the clock \(name) \(rejection)" }
             return false
         }
         clocks = []
@@ -106,7 +114,7 @@ struct DASHRecording: Sendable {
                 requests.append(ManifestRequest(number: index + 1, url: url, isOptional: true))
             }
             // Those after it do not count.
-            if case .direct(let seconds) = clock, references.refusal(of: seconds) == nil { break }
+            if case .direct(let seconds) = clock, references.rejection(of: seconds) == nil { break }
         }
         asked += requests.count
         return requests
@@ -131,9 +139,14 @@ struct DASHRecording: Sendable {
             return false
         }
         // Never read: the time of the answer counts always.
-        guard let before = failures, before < Self.maxClockFailures else { return false }
+        guard let before = failures, Self.isClockNeeded(before) else { return false }
         failures = before + 1
         return true
+    }
+
+    /// True if a reading without the clock adds no segments that follow from it.
+    private static func isClockNeeded(_ failures: Int?) -> Bool {
+        failures.map { $0 < maxClockFailures } ?? false
     }
 
     /// Readings in a row without the clock, after which the time of the MPD's answer counts; so that

@@ -1,6 +1,7 @@
 import Model
 
-/// What a multivariant playlist offers, to find what joins it while it is recorded.
+/// The renditions that a multivariant playlist offers, to find those that join while it is
+/// recorded.
 ///
 /// Renditions are known by their attributes: their URLs may be those of a session, and packagers
 /// measure bit rates again.
@@ -20,7 +21,7 @@ struct HLSOffers: Sendable {
     init(_ body: [UInt8], _ selection: TrackSelection) {
         let entries = HLSTracks(body).entries
         let wanted = try? selection.wanted(entries.map(\.rendition))
-        for (place, entry) in entries.enumerated() {
+        for (index, entry) in entries.enumerated() {
             let rendition = entry.rendition
             // I-frame playlists are not recorded; a rendition without a URI is in its variants.
             guard !rendition.isTrickMode, !rendition.id.isEmpty else { continue }
@@ -35,7 +36,7 @@ struct HLSOffers: Sendable {
                 Offer(
                     hash: DASHPassBuilder.hash(attributes.joined(separator: "\n")),
                     text: "\(text) (\(TrackSelection.text(rendition)))",
-                    isWanted: wanted?[place] ?? true))
+                    isWanted: wanted?[index] ?? true))
         }
     }
 }

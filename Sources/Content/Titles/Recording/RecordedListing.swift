@@ -138,7 +138,8 @@ struct RecordedListing: Sendable {
         guard let length = numbers.first ?? nil, let offset = numbers.dropFirst().first ?? 0
         else { return line }
         let name = RecordedName.marked(
-            String(decoding: bytes[uri.value], as: UTF8.self), offset: offset, length: length)
+            String(decoding: bytes[uri.value], as: UTF8.self), as: .uri, offset: offset,
+            length: length)
         return "#EXT-X-MAP:URI=\"\(name)\""
     }
 

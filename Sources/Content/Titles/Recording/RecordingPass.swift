@@ -2,8 +2,8 @@ package import Model
 import Text
 import WebURL
 
-/// What one reading of a live title's playlists, or of its MPD, adds to its recording: the update,
-/// and the objects that it needs.
+/// The additions of one reading of a live title's playlists, or of its MPD, to its recording: the
+/// update, and the objects that it needs.
 package struct RecordingPass: Sendable {
     package internal(set) var update: RecordingUpdate
     /// Objects of the update's entries, and the keys and initialization sections that they need.
@@ -153,7 +153,7 @@ private struct PassBuilder {
                 objects.append(try Self.resolved(object, rules, ordinal: objects.count))
                 if let range = object.range, let length = range.length {
                     entry.uri = RecordedName.marked(
-                        entry.uri, offset: range.offset, length: length)
+                        entry.uri, as: .uri, offset: range.offset, length: length)
                 }
             }
             playlist.next = entry.sequence + 1
@@ -191,8 +191,10 @@ private struct PassBuilder {
             }
             if mark > 0, let range = Self.uri(in: map) {
                 map.replaceSubrange(
-                    range, with: RecordedName.marked(String(map[range]), "d\(mark)"))
-                if let key = resolved?.key { resolved?.key = RecordedName.marked(key, "d\(mark)") }
+                    range, with: RecordedName.marked(String(map[range]), as: .uri, "d\(mark)"))
+                if let key = resolved?.key {
+                    resolved?.key = RecordedName.marked(key, as: .key, "d\(mark)")
+                }
             }
             lines.append(map)
             if let resolved { need(resolved) }
@@ -226,7 +228,7 @@ private struct PassBuilder {
             key: try SiteKey(object.reference.keyURL, rules).text, role: object.role)
         if let range = object.range, let length = range.length {
             resolved.key = RecordedName.marked(
-                resolved.key, offset: range.offset, length: length)
+                resolved.key, as: .key, offset: range.offset, length: length)
             resolved.objectOffset = range.offset
             resolved.bytes = length
         }

@@ -10,7 +10,7 @@ package final class BaseURLLevels: Sendable, Hashable {
     package struct Choice: Sendable, Hashable {
         /// Its `serviceLocation`; empty without one.
         package let location: String
-        /// As written; resolved if it is absolute.
+        /// The reference as written; resolved if it is absolute.
         package let reference: String
         /// True if the levels above do not matter to it.
         package let isAbsolute: Bool
@@ -71,13 +71,13 @@ package final class BaseURLLevels: Sendable, Hashable {
         _ given: [DASHManifest.BaseURL], at url: WebURL, base: WebURL
     ) -> [Choice] {
         var level: [Choice] = []
-        for (place, one) in given.enumerated() {
+        for (index, one) in given.enumerated() {
             let location = ContentSteering.isName(one.location) ? one.location : ""
             // Without a name no others can be chosen.
             let isNew = !location.isEmpty && !level.contains { $0.location == location }
             // Players skip alternatives that are no URLs.
-            guard place == 0 || isNew,
-                let resolved = try? place == 0 ? base : url.resolve(one.reference)
+            guard index == 0 || isNew,
+                let resolved = try? index == 0 ? base : url.resolve(one.reference)
             else { continue }
             let isAbsolute = ReferenceForm(one.reference) == .url
             level.append(

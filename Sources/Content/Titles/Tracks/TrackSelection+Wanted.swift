@@ -27,20 +27,20 @@ extension TrackSelection {
                 )
                 return (abs(one - preferred), one, left) < (abs(other - preferred), other, right)
             }
-            for place in variants where place != nearest { wanted[place] = false }
+            for index in variants where index != nearest { wanted[index] = false }
             chosen = nearest.map { [$0] } ?? []
         } else {
             chosen = variants.filter { wanted[$0] }
         }
         let groups = chosen.reduce(into: Set<String>()) { $0.formUnion(tracks[$1].groups) }
         let heights = chosen.compactMap { tracks[$0].height }
-        for (place, track) in tracks.enumerated() where wanted[place] {
-            if let group = track.group, !groups.contains(group) { wanted[place] = false }
+        for (index, track) in tracks.enumerated() where wanted[index] {
+            if let group = track.group, !groups.contains(group) { wanted[index] = false }
             // Tracks for seeking should not be larger than the played video.
             if track.isTrickMode, heights.count == chosen.count, let most = heights.max(),
                 let height = track.height, height > most
             {
-                wanted[place] = false
+                wanted[index] = false
             }
         }
         try checkSound(tracks, wanted, groups)
@@ -51,8 +51,8 @@ extension TrackSelection {
         _ tracks: [Rendition], _ wanted: [Bool], _ groups: Set<String>
     ) throws(Failure) {
         guard let audio, !audio.isEmpty else { return }
-        let sound = tracks.indices.filter { place in
-            tracks[place].kind == .audio && (tracks[place].group.map(groups.contains) ?? true)
+        let sound = tracks.indices.filter { index in
+            tracks[index].kind == .audio && (tracks[index].group.map(groups.contains) ?? true)
         }
         guard !sound.isEmpty, !sound.contains(where: { wanted[$0] }) else { return }
         throw Self.nothing("audio", sound.map { Self.text(tracks[$0]) })

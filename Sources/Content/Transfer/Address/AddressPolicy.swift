@@ -59,7 +59,7 @@ package struct AddressPolicy: Sendable, Hashable {
 
     /// Returns why an address is refused, with the option that would admit it; nil if admitted. The
     /// message contains no URL.
-    package func refusal(of address: PeerAddress) -> Failure? {
+    package func rejection(of address: PeerAddress) -> Failure? {
         switch decision(on: address) {
         case .admitted: nil
         case .forbidden:

@@ -16,12 +16,12 @@ package struct CacheHeaders {
     package var answer: CacheAnswer {
         let age = values("Age").last.flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
         let (state, evidence) = byCacheStatus ?? byWord ?? byVarnish ?? byVia ?? byAge(age)
-        let obstacle = [.hit, .stored].contains(state) ? nil : obstacle
+        let notStoredReason = [.hit, .stored].contains(state) ? nil : notStoredReason
         // A miss whose response forbids storing was not stored, whatever the cache calls it.
-        let isForbidden = state == .miss && obstacle?.forbids == true
+        let isForbidden = state == .miss && notStoredReason?.forbids == true
         return CacheAnswer(
             isForbidden ? .notStored : state, ageSeconds: age,
-            detail: [obstacle?.text, evidence].compactMap(\.self).joined(separator: "; "))
+            detail: [notStoredReason?.text, evidence].compactMap(\.self).joined(separator: "; "))
     }
 
     typealias Finding = (state: CacheAnswer.State, evidence: String?)
@@ -104,7 +104,7 @@ package struct CacheHeaders {
 
     /// A reason against storing, as the response states it: `forbids` if no cache may, else only what some
     /// caches take as a reason.
-    private var obstacle: (text: String, forbids: Bool)? {
+    private var notStoredReason: (text: String, forbids: Bool)? {
         let control = values("Cache-Control").joined(separator: ", ")
         let directives = control.lowercased().split(separator: ",").map {
             $0.split(separator: " ").joined()

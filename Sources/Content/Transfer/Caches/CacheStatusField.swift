@@ -7,7 +7,8 @@ struct CacheStatusMember: Equatable {
     var parameters: [String: String]
 
     var isHit: Bool { parameters["hit"].map { $0 != "?0" } ?? false }
-    /// Why it went forward: `uri-miss`, `stale`, `bypass`, …; nil if it did not.
+    /// The reason for a request to the origin: `uri-miss`, `stale`, `bypass`, …; nil if there was
+    /// none.
     var forward: String? { parameters["fwd"] }
     /// Nil if it is not stated.
     var isStored: Bool? { parameters["stored"].map { $0 != "?0" } }

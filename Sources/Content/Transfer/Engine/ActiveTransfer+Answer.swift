@@ -35,8 +35,8 @@ extension ActiveTransfer {
     }
 
     /// Returns the failure for libcurl's result of a request without a complete response.
-    func transportFailure(_ code: CurlCode, addressRefusal: Failure? = nil) -> Failure {
+    func transportFailure(_ code: CurlCode, addressRejection: Failure? = nil) -> Failure {
         TransportFailure(easy: easy, url: url, profile: profile)
-            .failure(code, addressRefusal: addressRefusal)
+            .failure(code, addressRejection: addressRejection)
     }
 }

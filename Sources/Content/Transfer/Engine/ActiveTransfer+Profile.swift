@@ -26,9 +26,9 @@ extension ActiveTransfer {
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         // The proxy resolves names; a literal address can be judged here.
         if profile.usesProxy, let address = PeerAddress(host),
-            let refusal = loop.options.addressPolicy.refusal(of: address)
+            let rejection = loop.options.addressPolicy.rejection(of: address)
         {
-            throw problem(refusal.code, refusal.message)
+            throw problem(rejection.code, rejection.message)
         }
         if let address = resolve?(host, parsed.port) {
             try asFailure { () throws(CurlError) in

@@ -78,8 +78,8 @@ extension ActiveTransfer {
         guard case .failure(let failure) = result.outcome else {
             return .ended(seconds: result.timings.totalSeconds)
         }
-        if let trouble = failure.code.trouble {
-            return .trouble(trouble, startedAt: watch.requestedAt)
+        if let overload = failure.code.overload {
+            return .overload(overload, startedAt: watch.requestedAt)
         }
         return failure.code == .workerCancelled
             ? .silent : .ended(seconds: result.timings.totalSeconds)

@@ -225,15 +225,15 @@ extension ActiveTransfer: CurlEasyDelegate {
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
         // A proxy is the operator's own; this socket does not show the address behind it.
-        var refusal = profile.usesProxy ? nil : loop.options.addressPolicy.refusal(of: address)
-        if refusal == nil, !profile.usesProxy, request.admitsAddress?(address) == false {
-            refusal = Failure(
+        var rejection = profile.usesProxy ? nil : loop.options.addressPolicy.rejection(of: address)
+        if rejection == nil, !profile.usesProxy, request.admitsAddress?(address) == false {
+            rejection = Failure(
                 .originAddressNotOfTarget,
                 "\(address.text) is not an address that this host had before the load")
         }
         // Several addresses may be tried; a single admitted one is enough.
-        life.tries(addressRefusedWith: refusal)
-        guard refusal == nil else { return false }
+        life.tries(addressRefusedWith: rejection)
+        guard rejection == nil else { return false }
         guard lane.isLimited else { return true }
         return life.asksLimits(admitted: loop.mayOpen(self))
     }
@@ -254,8 +254,8 @@ extension ActiveTransfer: CurlEasyDelegate {
         case .postpone: postpone()
         case .awaitDestination: finish(orWhenOpened: transportFailure(code))
         case .fail(let failure): end(with: failure)
-        case .failInTransport(let refusal):
-            finish(transportFailure(code, addressRefusal: refusal))
+        case .failInTransport(let rejection):
+            finish(transportFailure(code, addressRejection: rejection))
         case .conclude: conclude()
         case .check(let receiving): check(receiving)
         case .judge:

@@ -30,7 +30,7 @@ struct TransferLife {
         /// True if a limit left it no connection or request.
         var isPostponed = false
         /// Failure of the last address, if the policy refused it.
-        var addressRefusal: Failure?
+        var addressRejection: Failure?
     }
 
     struct Opening {
@@ -111,8 +111,8 @@ struct TransferLife {
     }
 
     /// Records that an address is tried, or refused with a failure.
-    mutating func tries(addressRefusedWith refusal: Failure?) {
-        updateConnecting { $0.addressRefusal = refusal }
+    mutating func tries(addressRefusedWith rejection: Failure?) {
+        updateConnecting { $0.addressRejection = rejection }
     }
 
     /// Records whether the origin's limits admit a connection or a request.
@@ -215,7 +215,7 @@ struct TransferLife {
         /// End with a local failure.
         case fail(Failure)
         /// End with libcurl's failure.
-        case failInTransport(addressRefusal: Failure?)
+        case failInTransport(addressRejection: Failure?)
         /// Judge the header of a response without a body, then decide again.
         case judge
         /// Follow a redirect, or end with the failure for the status.
@@ -230,14 +230,14 @@ struct TransferLife {
         case .connecting(let connecting):
             if connecting.isPostponed, !isComplete, status == 0 { return .postpone }
             if isComplete { return .judge }
-            return .failInTransport(addressRefusal: connecting.addressRefusal)
+            return .failInTransport(addressRejection: connecting.addressRejection)
         case .opening: return .awaitDestination
         case .aborting(let aborting) where aborting.failure == .discardedEnough: return .conclude
         case .aborting(let aborting): return .fail(aborting.failure)
         case .discarding: return .conclude
         case .receiving(let receiving) where isComplete || hasFirstPart: return .check(receiving)
         case .queued, .judging, .receiving, .checking:
-            return .failInTransport(addressRefusal: nil)
+            return .failInTransport(addressRejection: nil)
         }
     }
 

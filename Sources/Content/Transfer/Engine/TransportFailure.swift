@@ -8,9 +8,9 @@ struct TransportFailure {
     let profile: OriginProfile
 
     /// Returns the failure for libcurl's result.
-    func failure(_ code: CurlCode, addressRefusal: Failure?) -> Failure {
-        if let addressRefusal, code == .couldNotConnect {
-            return problem(addressRefusal.code, addressRefusal.message)
+    func failure(_ code: CurlCode, addressRejection: Failure?) -> Failure {
+        if let addressRejection, code == .couldNotConnect {
+            return problem(addressRejection.code, addressRejection.message)
         }
         if easy.hasTooLongHeader(code) {
             return problem(

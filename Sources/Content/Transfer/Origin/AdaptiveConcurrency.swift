@@ -14,7 +14,7 @@ package struct AdaptiveConcurrency: Sendable {
         /// A transfer succeeded, or failed for a reason unrelated to load.
         case ended(Progress?)
         /// A transfer started at `startedAt` ended with a sign of overload.
-        case trouble(Trouble, startedAt: Double)
+        case overload(Overload, startedAt: Double)
         /// The maximum number of transfers, at least 1: the origin's quota or the worker's own
         /// limit.
         case ceiling(Int)
@@ -52,7 +52,7 @@ package struct AdaptiveConcurrency: Sendable {
         }
     }
 
-    package enum Trouble: String, Sendable {
+    package enum Overload: String, Sendable {
         case tooManyRequests = "429"
         case unavailable = "503"
         case timeout
@@ -61,7 +61,7 @@ package struct AdaptiveConcurrency: Sendable {
         case gatewayTimeout = "gateway's timeout"
 
         /// True if the origin itself reports overload.
-        var isRefusal: Bool { self == .tooManyRequests || self == .unavailable }
+        var isRejection: Bool { self == .tooManyRequests || self == .unavailable }
     }
 
     /// The last decision and its reason.
@@ -144,9 +144,9 @@ package struct AdaptiveConcurrency: Sendable {
         case .ended(let progress):
             recent.add()
             return progress.flatMap { endRound($0, now: now) }
-        case .trouble(let trouble, let startedAt):
-            recent.add(trouble)
-            return backOff(trouble, startedAt: startedAt, now: now)
+        case .overload(let overload, let startedAt):
+            recent.add(overload)
+            return backOff(overload, startedAt: startedAt, now: now)
         case .ceiling(let most): return setCeiling(max(most, 1))
         case .sample(let sample): return measure(sample, now: now)
         }
@@ -155,11 +155,11 @@ package struct AdaptiveConcurrency: Sendable {
     // MARK: Lowering
 
     private mutating func backOff(
-        _ trouble: Trouble, startedAt: Double, now: Double
+        _ overload: Overload, startedAt: Double, now: Double
     ) -> Decision? {
-        let isMuch = recent.isMuchTrouble
+        let isMuch = recent.isOverloaded
         // Transfers started before the last reduction do not reflect the level after it.
-        guard startedAt > loweredAt, isMuch || trouble.isRefusal && recent.isRefused else {
+        guard startedAt > loweredAt, isMuch || overload.isRejection && recent.isRefused else {
             return nil
         }
         let before = concurrency
@@ -172,7 +172,7 @@ package struct AdaptiveConcurrency: Sendable {
         begin(.trying(reference: nil), ramp: 1)
         return decide(
             before > 1 ? .lowered : .held,
-            "\(trouble.rawValue): \(share) transfers with \(before) at a time; fewer for "
+            "\(overload.rawValue): \(share) transfers with \(before) at a time; fewer for "
                 + "\(Int(seconds)) s")
     }
 

@@ -9,6 +9,13 @@ struct OriginLanes {
     private var lastPrefix: String.UTF8View = "".utf8
     private var lastLane: OriginState?
     private var madeCount = 0
+    /// True if some origin is slow, or was recently.
+    private(set) var hasSlow = false
+    private var expiredAt = 0.0
+    private var prunedAt = 0.0
+
+    private static let expirySampleSeconds = 1.0
+    private static let pruneSeconds = 10.0
 
     init(loops: Int, connections: Int) {
         self.loops = loops
@@ -47,9 +54,40 @@ struct OriginLanes {
         return lane
     }
 
-    /// Removes the other lanes.
-    mutating func keep(where isUsed: (OriginState) -> Bool) {
-        byOrigin = byOrigin.filter { isUsed($0.value) }
+    // MARK: Slow origins
+
+    /// Records that an origin has become slow.
+    mutating func noteSlow() { hasSlow = true }
+
+    /// Resets slow origins that were last seen too long ago, and returns them. Looks for them once a second.
+    mutating func expireSlowness(_ policy: SlowPolicy, now: Double) -> [OriginState] {
+        guard now - expiredAt >= Self.expirySampleSeconds else { return [] }
+        expiredAt = now
+        var expired: [OriginState] = []
+        for lane in byOrigin.values where lane.pace.expire(policy, now: now) {
+            expired.append(lane)
+        }
+        return expired
+    }
+
+    // MARK: Unused lanes
+
+    /// Removes unused lanes: after a minute without limits, ten minutes if slow, and an hour after their limits
+    /// expired. Looks for them every ten seconds; returns false in between.
+    mutating func prune(now: Double) -> Bool {
+        guard now - prunedAt >= Self.pruneSeconds else { return false }
+        prunedAt = now
+        byOrigin = byOrigin.filter { Self.isUsed($0.value, now: now) }
         lastLane = nil
+        hasSlow = byOrigin.values.contains(where: \.pace.isSlow)
+        return true
+    }
+
+    private static func isUsed(_ lane: OriginState, now: Double) -> Bool {
+        if lane.hasWork || !lane.connections.sockets.isEmpty || lane.reviewAt != nil {
+            return true
+        }
+        let seconds = lane.limits == nil ? lane.pace.isSlow ? 600.0 : 60 : 3_600
+        return now - max(lane.usedAt, lane.limits?.deadline ?? 0) < seconds
     }
 }

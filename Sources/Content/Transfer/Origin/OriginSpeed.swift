@@ -22,9 +22,9 @@ struct OriginSpeed {
     }
 
     mutating func failed(
-        _ trouble: AdaptiveConcurrency.Trouble, startedAt: Double, now: Double
+        _ overload: AdaptiveConcurrency.Overload, startedAt: Double, now: Double
     ) -> AdaptiveConcurrency.Decision? {
-        concurrency.handle(.trouble(trouble, startedAt: startedAt), now: now)
+        concurrency.handle(.overload(overload, startedAt: startedAt), now: now)
     }
 
     /// Samples the received bytes; returns a changed concurrency.

@@ -70,7 +70,7 @@ final class OriginState: @unchecked Sendable {
     /// Returns true if limits or a cooldown prevent any start now, even with free slots.
     func isHeldBack(_ now: Double) -> Bool {
         cooling != nil || limits?.allowsNothing(now) == true
-            || limits?.pacer?.nextPlace(now: now) != nil
+            || limits?.pacer?.nextSlot(now: now) != nil
     }
 
     /// Returns true if a further transfer waits for limits or a cooldown, whatever slots are free.
@@ -131,7 +131,7 @@ final class OriginState: @unchecked Sendable {
             }
         }
         guard limits?.pacer?.reserve(id, now: now) ?? true else {
-            return limits?.pacer?.nextPlace(now: now).map { .later($0) } ?? .full
+            return limits?.pacer?.nextSlot(now: now).map { .later($0) } ?? .full
         }
         return .now
     }

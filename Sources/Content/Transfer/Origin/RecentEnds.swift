@@ -2,34 +2,34 @@
 /// every second.
 struct RecentEnds {
     private var ended = 0.0
-    private var troubled = 0.0
+    private var overloaded = 0.0
     private var refused = 0.0
     private var halvedAt = 0.0
 
-    mutating func add(_ trouble: AdaptiveConcurrency.Trouble? = nil) {
+    mutating func add(_ overload: AdaptiveConcurrency.Overload? = nil) {
         ended += 1
-        guard let trouble else { return }
-        troubled += 1
-        if trouble.isRefusal { refused += 1 }
+        guard let overload else { return }
+        overloaded += 1
+        if overload.isRejection { refused += 1 }
     }
 
     mutating func halve(now: Double) {
         guard now - halvedAt >= 1 else { return }
         ended /= 2
-        troubled /= 2
+        overloaded /= 2
         refused /= 2
         halvedAt = now
     }
 
-    mutating func reset() { (ended, troubled, refused) = (0, 0, 0) }
+    mutating func reset() { (ended, overloaded, refused) = (0, 0, 0) }
 
     /// True for so many interrupted transfers that the concurrency is halved.
-    var isMuchTrouble: Bool { troubled >= ended * 0.05 }
+    var isOverloaded: Bool { overloaded >= ended * 0.05 }
 
     /// True for so many refused transfers that the concurrency is lowered by an eighth.
     var isRefused: Bool { refused >= ended * 0.01 }
 
     var text: String {
-        "\(Int(troubled.rounded(.up))) of the last \(Int(ended.rounded(.up)))"
+        "\(Int(overloaded.rounded(.up))) of the last \(Int(ended.rounded(.up)))"
     }
 }

@@ -65,7 +65,7 @@ struct RequestPacer {
 
     /// Returns the earliest time at which a slot may become free by itself. Returns nil if one is
     /// free now, or if all depends on requests that have not been sent.
-    mutating func nextPlace(now: Double) -> Double? {
+    mutating func nextSlot(now: Double) -> Double? {
         expire(now)
         guard limit > 0, counted >= limit else { return nil }
         var next = arrivals.count > head ? arrivals[head] + window : Double.infinity

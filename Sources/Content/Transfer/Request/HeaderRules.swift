@@ -74,14 +74,18 @@ enum Validator {
     }
 
     private static func isETag(_ text: String) -> Bool {
-        let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+        let opaque = text.utf8.dropFirst(text.hasPrefix("W/") ? 2 : 0)
         // A quote inside would make it several ETags.
-        return isStrongETag(String(opaque)) && !opaque.dropFirst().dropLast().contains("\"")
+        return isQuoted(opaque) && !opaque.dropFirst().dropLast().contains(quote)
     }
 
-    static func isStrongETag(_ text: String) -> Bool {
-        text.utf8.count >= 2 && text.hasPrefix("\"") && text.hasSuffix("\"")
+    static func isStrongETag(_ text: String) -> Bool { isQuoted(text.utf8[...]) }
+
+    private static func isQuoted(_ text: Substring.UTF8View) -> Bool {
+        text.first == quote && text.dropFirst().last == quote
     }
+
+    private static let quote = UInt8(ascii: "\"")
 }
 
 /// Detects web pages in place of the requested object: error pages, login forms.
@@ -90,9 +94,14 @@ enum WebPage {
     static let sniffBytes = 512
 
     static func isType(_ contentType: String?) -> Bool {
-        guard let contentType else { return false }
-        let type = contentType.prefix { $0 != ";" && $0 != " " }.lowercased()
-        return type == "text/html" || type == "application/xhtml+xml"
+        guard
+            let type = contentType?.utf8.prefix(while: {
+                $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ")
+            })
+        else { return false }
+        return ["text/html", "application/xhtml+xml"].contains {
+            type.elementsEqual($0.utf8) { $0 == $1 || $0 | 0x20 == $1 && $1 >= 0x61 }
+        }
     }
 
     /// Returns true for a body that starts like an HTML document, after a byte order mark, white
@@ -142,11 +151,18 @@ enum WebPage {
     /// Returns the lower-case text after the last dot of a URL's last path component. Empty without
     /// a dot, nil for text that is no URL of a web server.
     private static func ending(of url: String) -> String? {
-        guard let scheme = url.firstRange(of: "://") else { return nil }
-        let rest = url[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }
-        guard let slash = rest.lastIndex(of: "/") else { return "" }
-        let name = rest[slash...]
-        guard let dot = name.lastIndex(of: ".") else { return "" }
-        return name[name.index(after: dot)...].lowercased()
+        var url = url
+        return url.withUTF8 { bytes in
+            guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+                bytes[(colon + 1)...].starts(with: "//".utf8)
+            else { return nil }
+            let rest = bytes[(colon + 3)...].prefix {
+                $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
+            }
+            guard let slash = rest.lastIndex(of: UInt8(ascii: "/")),
+                let dot = rest[slash...].lastIndex(of: UInt8(ascii: "."))
+            else { return "" }
+            return String(decoding: rest[(dot + 1)...], as: UTF8.self).lowercased()
+        }
     }
 }

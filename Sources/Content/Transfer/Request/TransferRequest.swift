@@ -81,7 +81,7 @@ package struct TransferRequest: Sendable {
         }
     }
 
-    /// When a whole object is split into parts, and by whom.
+    /// The rule by which a whole object is split into parts, and by whom.
     package struct SplitRule: Sendable {
         /// Length in bytes above which an object is split, and of its first part.
         package var partBytes: Int64

@@ -65,7 +65,7 @@ package struct Fetched: Sendable {
     }
 
     package var contentType: String?
-    /// How a cache served the object; nil unless `TransferRequest.edge` is set.
+    /// The way a cache served the object; nil unless `TransferRequest.edge` is set.
     package var cache: CacheAnswer?
     /// Time of the response by the origin's clock, in seconds since 1970, plus its age in a cache;
     /// nil if unknown.

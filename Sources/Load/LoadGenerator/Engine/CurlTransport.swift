@@ -165,9 +165,9 @@ final class CurlExchange: CurlEasyDelegate {
     }
 
     func set(
-        for place: Int, _ range: SegmentRange?, _ url: String, _ addition: ViewerAddition?
+        for index: Int, _ range: SegmentRange?, _ url: String, _ addition: ViewerAddition?
     ) throws(CurlError) {
-        guard place < 0 || place != object || addition != nil else { return }
+        guard index < 0 || index != object || addition != nil else { return }
         object = -1
         var text = url
         if let addition, !addition.query.isEmpty {
@@ -182,7 +182,7 @@ final class CurlExchange: CurlEasyDelegate {
         }
         hasRange = range != nil
         self.url = url
-        object = addition == nil ? place : -1
+        object = addition == nil ? index : -1
     }
 
     func set(_ headers: CurlHeaders?) throws(CurlError) { try easy.setHeaders(headers) }
@@ -265,8 +265,8 @@ final class CurlExchange: CurlEasyDelegate {
         if code == .ok { return .answered }
         if easy.hasTooLongHeader(code) { return .failed(.originProtocol) }
         if code == .writeError { return .cutOff }
-        if let refusal = request?.response.addressRefusal, code == .couldNotConnect {
-            return .failed(refusal)
+        if let rejection = request?.response.addressRejection, code == .couldNotConnect {
+            return .failed(rejection)
         }
         return .failed(easy.failureCode(of: code, url: url))
     }

@@ -163,11 +163,11 @@ package final class LoadEngine: Sendable {
         let largestFirst = tallies.sorted {
             ($0.value.totalMicroseconds, $1.key) > ($1.value.totalMicroseconds, $0.key)
         }
-        for (place, tally) in largestFirst {
-            let object = plan.objects[Int(place)]
+        for (index, tally) in largestFirst {
+            let object = plan.objects[Int(index)]
             // Results of a shard are stored and served to clients, so URLs are redacted.
             breakdown.add(
-                tally, url: plan.labels[place] ?? redacted(url: object.url),
+                tally, url: plan.labels[index] ?? redacted(url: object.url),
                 target: redacted(url: plan.targets[Int(object.target)].name),
                 rendition: object.rendition < 0 ? nil : plan.renditions[Int(object.rendition)])
         }
@@ -177,8 +177,8 @@ package final class LoadEngine: Sendable {
             }
         }
         guard case .viewers(let settings) = loops.first?.scenario.user else { return breakdown }
-        for (place, type) in settings.classes.enumerated() {
-            for end in ends { breakdown.add(end.classes[place], ofClass: type.name(at: place)) }
+        for (index, type) in settings.classes.enumerated() {
+            for end in ends { breakdown.add(end.classes[index], ofClass: type.name(at: index)) }
         }
         return breakdown
     }

@@ -41,7 +41,7 @@ final class HTTP1Connection {
 
     // Its positions in lists.
 
-    var place = -1
+    var index = -1
     unowned(unsafe) var older: HTTP1Connection?
     unowned(unsafe) var newer: HTTP1Connection?
     var idleSinceSeconds = 0.0

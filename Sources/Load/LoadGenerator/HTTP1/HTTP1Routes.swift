@@ -46,12 +46,12 @@ struct HTTP1Routes: Sendable {
                 continue
             }
             let prefix = object.url.utf8.prefix(parsed.prefixBytes)
-            let place = known[Substring(prefix)] ?? Int32(origins.count)
-            if place == origins.count {
-                known[Substring(prefix)] = place
+            let index = known[Substring(prefix)] ?? Int32(origins.count)
+            if index == origins.count {
+                known[Substring(prefix)] = index
                 origins.append(parsed)
             }
-            places.append(place)
+            places.append(index)
         }
         for (start, place) in known { self.known[String(start)] = place }
     }
@@ -72,7 +72,7 @@ struct HTTP1Routes: Sendable {
     mutating func add(_ url: String) -> Int32 {
         guard isUsed, let parsed = Self.origin(of: url) else { return -1 }
         let start = String(Substring(url.utf8.prefix(parsed.prefixBytes)))
-        if let place = known[start] { return place }
+        if let index = known[start] { return index }
         guard origins.count < Self.maxOrigins else { return -1 }
         known[start] = Int32(origins.count)
         origins.append(parsed)

@@ -93,7 +93,7 @@ extension HTTP1Transport {
             case .failed: continue
             }
         }
-        endLater(connection, request.response.addressRefusal ?? .originConnect)
+        endLater(connection, request.response.addressRejection ?? .originConnect)
     }
 
     /// Handles the result of a pending connection.

@@ -203,7 +203,7 @@ final class HTTP1Transport: LoadTransport {
             }
             if let oldest { close(oldest) }
         }
-        connection.place = connections.count
+        connection.index = connections.count
         connections.append(connection)
     }
 
@@ -215,8 +215,8 @@ final class HTTP1Transport: LoadTransport {
         closeSocket(of: connection)
         let last = connections.removeLast()
         if last !== connection {
-            connections[connection.place] = last
-            last.place = connection.place
+            connections[connection.index] = last
+            last.index = connection.index
         }
     }
 

@@ -1,6 +1,6 @@
 internal import LoadModel
 
-/// Where a request goes instead of to its object's URL: after a redirect, because the viewer's
+/// The target of a request instead of its object's URL: after a redirect, because the viewer's
 /// manifest was redirected, or on the viewer's pathway.
 final class Detour {
     let url: String

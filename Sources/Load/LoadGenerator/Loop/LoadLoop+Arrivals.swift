@@ -4,8 +4,8 @@ internal import LoadModel
 /// Starts arrivals: at the planned times of the open model, or at the end of the previous request.
 extension LoadLoop {
     func beginArrivals() {
-        guard case .open(let process) = scenario.model else { return levelTick() }
-        arrivals = OpenArrivals(LoadArrivals(scenario, process, shard))
+        guard case .open = scenario.model else { return levelTick() }
+        source.begin(scenario)
         pump()
     }
 
@@ -16,20 +16,19 @@ extension LoadLoop {
     func pump() {
         guard life.isRunning else { return }
         let now = clock.seconds
-        while let next = arrivals?.next, next.seconds <= now, life.isRunning {
+        while let next = source.arrivals?.next, next.seconds <= now, life.isRunning {
             let planned = next.seconds
             guard slots.hasFree || isViewers else {
-                arrivals?.block()
+                source.block()
                 return
             }
-            arrivals?.start()
-            let blockedUntil = arrivals?.blockedUntil ?? 0
+            let blockedUntil = source.startArrival()
             if planned < blockedUntil { record.interval.counts.queued += 1 }
             // An arrival that waited for a slot is not late because of this loop.
             countIfLate(plannedSeconds: max(planned, blockedUntil), atSeconds: now)
             arrive(next)
         }
-        if let next = arrivals?.next {
+        if let next = source.arrivals?.next {
             timers?.arrival.schedule(afterSeconds: next.seconds - clock.seconds)
         }
     }
@@ -49,8 +48,8 @@ extension LoadLoop {
         if let object = arrival.object {
             return send(WantedObject(index: object), .arrival, plannedSeconds: plannedSeconds)
         }
-        let target = targets.next()
-        if isViewers, viewers.count >= capacity.viewers {
+        let target = source.nextTarget()
+        if isViewers, viewers.isFull {
             record.interval.counts.viewersRefused += 1
             record.interval.counts.missedSends += 1
         } else if !startViewer(ofTarget: target, plannedSeconds: plannedSeconds) {
@@ -65,15 +64,15 @@ extension LoadLoop {
         while slots.hasFree, let entry = slots.popWaiting() {
             send(entry.object, entry.owner, entry.detour, plannedSeconds: entry.plannedSeconds)
         }
-        guard arrivals?.isBlocked == true, slots.hasFree else { return }
-        arrivals?.unblock(atSeconds: now)
+        guard source.isBlocked, slots.hasFree else { return }
+        source.unblock(atSeconds: now)
         pump()
     }
 
     /// Counts the arrivals that are due up to `seconds`.
     func countDue(atSeconds seconds: Double) {
-        guard life.isRunning, let due = arrivals?.countDue(atSeconds: seconds) else { return }
-        record.interval.counts.planned += due
+        guard life.isRunning else { return }
+        record.interval.counts.planned += source.countDue(atSeconds: seconds)
     }
 
     // MARK: Closed
@@ -89,21 +88,21 @@ extension LoadLoop {
     }
 
     private func adjustUsers(atSeconds now: Double) {
-        let wanted = users.wanted(atSeconds: now)
-        while users.count < wanted, life.isRunning {
-            users.add()
+        let wanted = source.users.wanted(atSeconds: now)
+        while source.users.count < wanted, life.isRunning {
+            source.users.add()
             startUser(plannedSeconds: now)
         }
         // Users between requests leave at the end of a request, which is short. Titles are long, so
         // viewers are cut off.
-        let leaving = min(users.count - wanted, viewers.count)
+        let leaving = min(source.users.count - wanted, viewers.count)
         guard leaving > 0 else { return }
-        users.remove(leaving)
+        source.users.remove(leaving)
         cutOffViewers(atMost: leaving)
     }
 
     private func startUser(plannedSeconds: Double) {
-        let target = targets.next()
+        let target = source.nextTarget()
         if !startViewer(ofTarget: target, plannedSeconds: plannedSeconds) {
             request(
                 WantedObject(index: nextObject(of: target)), .user,
@@ -114,17 +113,17 @@ extension LoadLoop {
     /// Starts the user's next request or title after the think time, unless there are too many
     /// users.
     func userEnded(atSeconds now: Double) {
-        guard life.isRunning, !users.leaves(atSeconds: now) else { return }
-        let seconds = users.thinkSeconds()
+        guard life.isRunning, !source.users.leaves(atSeconds: now) else { return }
+        let seconds = source.users.thinkSeconds()
         guard seconds > 0 else { return startUser(plannedSeconds: now) }
         loop.schedule(afterSeconds: seconds) { [unowned self] in
-            guard life.isRunning, !users.leaves(atSeconds: clock.seconds) else { return }
+            guard life.isRunning, !source.users.leaves(atSeconds: clock.seconds) else { return }
             countIfLate(plannedSeconds: now + seconds, atSeconds: clock.seconds)
             startUser(plannedSeconds: now + seconds)
         }
     }
 
     private func nextObject(of target: Int) -> Int {
-        targets.nextObject(of: target, plan.targets[target].objects)
+        source.nextObject(of: target, plan.targets[target].objects)
     }
 }

@@ -39,7 +39,7 @@ extension LoadLoop {
     }
 
     private func slotWasFreed() {
-        if arrivals?.isBlocked == true || slots.waitingCount > 0 {
+        if source.isBlocked || slots.waitingCount > 0 {
             slotIsFree(atSeconds: clock.seconds)
         }
         if life.phase == .draining, slots.active.isEmpty { self.end(life.ending) }
@@ -98,7 +98,7 @@ extension LoadLoop {
                 LoopRecord.microseconds(now - request.plannedSeconds), .redirect)
         }
         guard isMeasured else { return }
-        groups.record(
+        record.groups.record(
             request, of: object(request.object),
             total: LoopRecord.microseconds(now - request.plannedSeconds),
             firstByte: request.response.firstByteSeconds.map {

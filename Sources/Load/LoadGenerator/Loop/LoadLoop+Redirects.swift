@@ -18,7 +18,7 @@ extension LoadLoop {
         do throws(Failure) {
             let url = try route.follow(to: location)
             // Not even its name is looked up.
-            guard options.addresses.hasHost(of: url) else {
+            guard transports.options.addresses.hasHost(of: url) else {
                 return .refused(.originAddressNotOfTarget)
             }
             return .follow(
@@ -35,7 +35,7 @@ extension LoadLoop {
     ///
     /// - Parameter pathway: name of the pathway that it counts as; nil without one.
     func detour(to url: String, pathway: String? = nil) -> Detour {
-        let isAllowed = options.addresses.hasHost(of: url)
+        let isAllowed = transports.options.addresses.hasHost(of: url)
         return Detour(
             RedirectRoute(url, atMost: scenario.maxRedirects),
             origin: isAllowed ? transports.origin(ofURL: url) : -1, pathway: pathway,

@@ -31,7 +31,7 @@ extension LoadLoop {
             return fail(Failure(.workerInternal, error.description))
         }
         guard let transport = chosen else {
-            if live != nil { refuse(object, owner, nil) }
+            if viewers.live != nil { refuse(object, owner, nil) }
             return
         }
         guard budget.takeRequest() else { return budget.spend() }
@@ -41,7 +41,8 @@ extension LoadLoop {
             object, owner, detour, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)
         do throws(Failure) {
             try transport.send(
-                request, opensConnection: capacity.opensConnections && owner.opensConnection)
+                request,
+                opensConnection: transports.capacity.opensConnections && owner.opensConnection)
             slots.add(request)
             record.interval.counts.sent += 1
         } catch {
@@ -68,44 +69,7 @@ extension LoadLoop {
         guard let detour else {
             return origin(of: object) != nil ? transports.http1 : transports.curl
         }
-        let half = max(capacity.connections / 2, capacity.requests)
-        if detour.origin >= 0 {
-            if transports.http1 == nil { openHTTP1(connections: half) }
-            return transports.http1
-        }
-        if transports.curl == nil {
-            transports.http1?.limit(connections: half)
-            try openCurl(connections: half)
-        }
-        return transports.curl
-    }
-
-    func openTransports() throws(CurlError) {
-        let routes = transports.routes
-        let hasBoth = routes.leavesSome && !routes.origins.isEmpty
-        let connections =
-            hasBoth
-            ? max(capacity.connections / 2, capacity.requests) : capacity.connections
-        if !routes.origins.isEmpty { openHTTP1(connections: connections) }
-        if routes.leavesSome { try openCurl(connections: connections) }
-    }
-
-    private func openHTTP1(connections: Int) {
-        transports.http1 = HTTP1Transport(
-            self, transports.routes,
-            HTTP1Transport.Settings(
-                http: scenario.http, userAgent: options.userAgent, connections: connections,
-                lookup: options.lookup, usesOldestFirst: capacity.opensConnections))
-    }
-
-    private func openCurl(connections: Int) throws(CurlError) {
-        let bufferBytes = min(options.bufferBytes, max(32 << 10, (16 << 20) / capacity.requests))
-        transports.curl = try CurlTransport(
-            self,
-            CurlTransport.Settings(
-                http: scenario.http, userAgent: options.userAgent, bufferBytes: bufferBytes,
-                connections: connections, multis: capacity.multis,
-                opensConnections: capacity.opensConnections, viewers: viewers.count))
+        return try transports.ofDetour(toOrigin: detour.origin, for: self)
     }
 
     /// Returns true if bytes of a body may be received. Called from inside a transport.

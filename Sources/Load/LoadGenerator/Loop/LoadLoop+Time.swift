@@ -8,20 +8,20 @@ extension LoadLoop {
     func begin(_ clock: LoadClock) {
         guard life.phase == .waiting else { return }
         self.clock = clock
-        cpu.start()
+        record.cpu.start()
         timers = LoopTimers(
             second: loop.makeTimer { [unowned self] in secondTick() },
             end: loop.makeTimer { [unowned self] in endTick() },
             arrival: loop.makeTimer { [unowned self] in pump() },
             level: loop.makeTimer { [unowned self] in levelTick() })
         do throws(CurlError) {
-            try openTransports()
+            try transports.open(for: self)
         } catch {
             return fail(Failure(.workerInternal, error.description))
         }
         let now = clock.seconds
         if plan.targets.contains(where: { $0.live != nil }) {
-            live = LoopLive(plan, transports.routes, atSeconds: now)
+            viewers.live = LoopLive(plan, transports.routes, atSeconds: now)
         }
         let wait = -now
         loop.schedule(afterSeconds: wait) { [unowned self] in run() }
@@ -59,17 +59,12 @@ extension LoadLoop {
         // A second that has not passed yet is the last one.
         accountForViewers(toSeconds: min(boundary, clock.seconds))
         countDue(atSeconds: min(boundary, clock.seconds))
-        takeCPU()
+        record.takeCPU(isAfterLoad: life.hasLoadEnded(clock.seconds))
         record.interval.counts.inFlight = Int64(slots.active.count)
-        record.interval.counts.backlog = (arrivals?.backlog ?? 0) + Int64(slots.waitingCount)
+        record.interval.counts.backlog = source.backlog + Int64(slots.waitingCount)
         record.interval.counts.viewers = Int64(viewers.count)
         record.interval.isMeasured = start >= scenario.warmUpSeconds
         onInterval(record.nextInterval())
-    }
-
-    private func takeCPU() {
-        cpu.take(
-            into: &record.interval.counts, isAfterLoad: life.hasLoadEnded(clock.seconds))
     }
 
     /// Starts draining at the end of the load, and ends the loop at the end of draining.
@@ -94,7 +89,7 @@ extension LoadLoop {
         flushWholeSeconds()
         countDue(atSeconds: clock.seconds)
         life.drain(ending, atSeconds: clock.seconds)
-        takeCPU()
+        record.takeCPU(isAfterLoad: life.hasLoadEnded(clock.seconds))
         dropUnsent()
         guard !slots.active.isEmpty else { return end(ending) }
         timers?.end.schedule(afterSeconds: scenario.http.timeoutSeconds)
@@ -103,7 +98,7 @@ extension LoadLoop {
     /// Drops arrivals that are due but were not sent.
     private func dropUnsent() {
         record.interval.counts.missedSends +=
-            (arrivals?.dropBacklog() ?? 0) + Int64(slots.dropWaiting())
+            source.dropBacklog() + Int64(slots.dropWaiting())
         timers?.cancelLoad()
         cutOffViewers()
     }
@@ -125,7 +120,7 @@ extension LoadLoop {
         if wasStarted { flush() }
         life.end()
         transports.close()
-        (transports.http1, transports.curl) = (nil, nil)
+        transports.removeAll()
         slots.removeIdle()
         timers?.cancelAll()
         onEnd(
@@ -133,6 +128,6 @@ extension LoadLoop {
                 lastSecond: wasStarted ? record.interval.second - 1 : -1,
                 seconds: max(clock.seconds, 0), loadSeconds: max(life.loadEndSeconds, 0),
                 ending: ending, failure: life.failure,
-                tallies: record.tallies, groups: groups, classes: classes))
+                tallies: record.tallies, groups: record.groups, classes: viewers.classes))
     }
 }

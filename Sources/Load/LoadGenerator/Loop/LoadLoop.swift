@@ -11,10 +11,7 @@ final class LoadLoop: @unchecked Sendable {
     let plan: LoadPlan
     /// Its stages may change while it runs.
     private(set) var scenario: LoadScenario
-    let shard: LoadShard
-    let options: LoadEngine.Options
     let budget: LoadBudget
-    let capacity: LoopCapacity
     let onInterval: @Sendable (LoadInterval) -> Void
     /// Called once, with the totals by object, after the last interval.
     let onEnd: @Sendable (LoadLoopEnd) -> Void
@@ -25,19 +22,9 @@ final class LoadLoop: @unchecked Sendable {
     var timers: LoopTimers?
     var transports: LoopTransports
     var slots: RequestSlots
-    var record = LoopRecord()
-    var groups: LoopGroups
-    var cpu = ThreadCPU()
-    var targets: TargetRotation
-    /// Nil for the closed model, and before the start.
-    var arrivals: OpenArrivals?
-    var users: ClosedUsers
-    var viewers: [ViewerSlot] = []
-    var mix: ViewerMix
-    /// Totals of ended viewers by class.
-    var classes: [ViewerTotals]
-    /// Nil before the start, and without live titles.
-    var live: LoopLive?
+    var record: LoopRecord
+    var source: LoadSource
+    var viewers: LoopViewers
 
     /// Creates a loop.
     ///
@@ -57,22 +44,16 @@ final class LoadLoop: @unchecked Sendable {
         }
         self.plan = plan
         self.scenario = scenario
-        self.shard = shard
-        self.options = options
         self.budget = budget
         self.onInterval = onInterval
         self.onEnd = onEnd
-        capacity = LoopCapacity(plan, scenario, of: part, options)
+        let capacity = LoopCapacity(plan, scenario, of: part, options)
         life = LoopLife(durationSeconds: scenario.durationSeconds)
-        transports = LoopTransports(routes)
+        transports = LoopTransports(routes, scenario.http, options, capacity)
         slots = RequestSlots(capacity: capacity.requests)
-        groups = LoopGroups(plan)
-        targets = TargetRotation(plan, scenario, shard)
-        users = ClosedUsers(scenario, shard)
-        var classes: [ViewerClass] = []
-        if case .viewers(let settings) = scenario.user { classes = settings.classes }
-        self.classes = Array(repeating: ViewerTotals(), count: classes.count)
-        mix = ViewerMix(classes, data: plan.viewerData, shard: shard, seed: scenario.seed)
+        record = LoopRecord(plan)
+        source = LoadSource(plan, scenario, shard)
+        viewers = LoopViewers(plan, scenario, shard, capacity: capacity.viewers)
     }
 
     // MARK: From any thread
@@ -91,8 +72,7 @@ final class LoadLoop: @unchecked Sendable {
         loop.execute { [self] in
             guard life.isBeforeEnd else { return }
             scenario.stages = scenario.stages.changed(by: change)
-            arrivals?.change(to: scenario.stages)
-            users.change(to: scenario.stages)
+            source.change(to: scenario.stages)
             pump()
         }
     }

@@ -43,7 +43,7 @@ final class LoadRequest {
 
     private unowned let loop: LoadLoop
     private(set) var object = WantedObject(index: 0)
-    /// Where it goes instead of to the object's URL; nil for that.
+    /// The target instead of the object's URL; nil for that URL.
     private(set) var detour: Detour?
     var owner = Owner.arrival
     /// Times in seconds on the test's clock.
@@ -126,8 +126,9 @@ final class LoadRequest {
 
     /// Returns true if a connection to an address is allowed for it.
     func admits(_ address: PeerAddress) -> Bool {
-        response.addressRefusal = loop.options.addresses.refusal(of: address, for: url)
-        return response.addressRefusal == nil
+        response.addressRejection = loop.transports.options.addresses.rejection(
+            of: address, for: url)
+        return response.addressRejection == nil
     }
 
     /// Counts that its transport sends it once more.
@@ -163,7 +164,7 @@ struct LoadResponse {
     var location: String?
     /// `Retry-After` of a 429.
     var retryAfterSeconds: Double?
-    /// How a cache served it.
+    /// The way a cache served it.
     var cache = CacheFinding.unknown
     /// True if the request opened a new connection.
     var openedConnection = false
@@ -171,7 +172,7 @@ struct LoadResponse {
     /// reused.
     var connectSeconds = 0.0
     /// The reason for which the last address was denied.
-    var addressRefusal: FailureCode?
+    var addressRejection: FailureCode?
     /// Arrival of its first byte on the test's clock; nil before that.
     var firstByteSeconds: Double?
     /// Received bytes of the body.

@@ -2,13 +2,18 @@ internal import LoadModel
 internal import Model
 internal import Statistics
 
-/// The counts of a loop: those of the current second, and the totals by object.
+/// The counts of a loop: those of the current second, and the totals by object and by group.
 struct LoopRecord {
     var interval = LoadInterval(second: 0)
     /// Totals by object, without the warm-up.
     private(set) var tallies: [Int32: LoadTally] = [:]
+    /// Without the warm-up.
+    var groups: LoopGroups
+    var cpu = ThreadCPU()
     /// Start-up times in microseconds, without those of the current interval.
     private var startups = (count: Int64(0), sum: 0.0)
+
+    init(_ plan: LoadPlan) { groups = LoopGroups(plan) }
 
     /// Records an ended request. Its time counts from when it was planned, not from when it was
     /// sent: a slow server delays later requests and would hide them (coordinated omission).
@@ -55,6 +60,11 @@ struct LoopRecord {
         interval.counts.unfinished += 1
         interval.counts.longestUnfinishedSeconds = max(
             interval.counts.longestUnfinishedSeconds, now - request.plannedSeconds)
+    }
+
+    /// Adds the CPU time since the last reading.
+    mutating func takeCPU(isAfterLoad: Bool) {
+        cpu.take(into: &interval.counts, isAfterLoad: isAfterLoad)
     }
 
     /// Returns the interval of the current second, and begins the next.

@@ -8,7 +8,7 @@ package enum AddressOption: String, Sendable {
     case deny = "--deny-addresses"
 
     /// Returns nil for the code of another failure.
-    package init?(refusal code: FailureCode) {
+    package init?(rejection code: FailureCode) {
         switch code {
         case .originAddressDenied: self = .allow
         case .originAddressBlocked: self = .deny

@@ -44,13 +44,13 @@ package struct LoadAddresses: Sendable {
 
     /// Returns true if a request for a URL may connect to an address.
     package func admits(_ address: PeerAddress, for url: String) -> Bool {
-        refusal(of: address, for: url) == nil
+        rejection(of: address, for: url) == nil
     }
 
     /// Returns the failure for which a request for a URL may not connect to an address; nil if it
     /// may.
-    func refusal(of address: PeerAddress, for url: String) -> FailureCode? {
-        if let failure = policy.refusal(of: address) { return failure.code }
+    func rejection(of address: PeerAddress, for url: String) -> FailureCode? {
+        if let failure = policy.rejection(of: address) { return failure.code }
         guard let rules else { return nil }
         let rule = common ?? LoadAllowance.host(of: url).flatMap { rules[$0] }
         return rule?.admits(address) == true ? nil : .originAddressNotOfTarget

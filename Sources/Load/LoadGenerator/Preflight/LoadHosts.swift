@@ -70,22 +70,22 @@ final class LoadHosts: Sendable {
             if Task.isCancelled { throw Failure.preflightCancelled }
             let places = start..<min(start + Self.lookupsAtOnce, waiting.count)
             let failures = await withTaskGroup(of: (Int, Failure?).self) { group in
-                for place in places {
-                    let url = waiting[place].url
-                    group.addTask { (place, await self.refusal(of: url)) }
+                for index in places {
+                    let url = waiting[index].url
+                    group.addTask { (index, await self.rejection(of: url)) }
                 }
                 return await group.reduce(into: [Int: Failure]()) { $0[$1.0] = $1.1 }
             }
-            for place in places {
-                guard let failure = failures[place] else { continue }
-                throw LoadPreflight.refusal(waiting[place].label, failure)
+            for index in places {
+                guard let failure = failures[index] else { continue }
+                throw LoadPreflight.rejection(waiting[index].label, failure)
             }
         }
     }
 
     /// Returns the reason for which a URL's host is not allowed; nil if it is. A host is looked up
     /// once.
-    func refusal(of url: String) async -> Failure? {
+    func rejection(of url: String) async -> Failure? {
         guard let name = LoadAllowance.host(of: url) else { return nil }
         if hosts.withLock({ $0[name] != nil }) { return nil }
         let isNamed = allowance.admits(name)
@@ -123,7 +123,7 @@ final class LoadHosts: Sendable {
     func admitted(_ clocks: [DASHClock]) async -> [DASHClock] {
         var admitted: [DASHClock] = []
         for clock in clocks {
-            if case .url(let url) = clock, await refusal(of: url) != nil { continue }
+            if case .url(let url) = clock, await rejection(of: url) != nil { continue }
             admitted.append(clock)
         }
         return admitted
@@ -137,7 +137,7 @@ final class LoadHosts: Sendable {
             await withTaskGroup(of: Void.self) { group in
                 for name in names[start..<min(start + Self.lookupsAtOnce, names.count)] {
                     let host = name.contains(":") ? "[\(name)]" : name
-                    group.addTask { _ = await self.refusal(of: "http://\(host)/") }
+                    group.addTask { _ = await self.rejection(of: "http://\(host)/") }
                 }
             }
         }

@@ -20,12 +20,12 @@ extension LoadPreflight {
         var origins: [Origin] = []
         var names: Set<String> = []
         var starts: Set<Substring> = []
-        for (place, object) in plan.objects.enumerated() {
+        for (index, object) in plan.objects.enumerated() {
             // Most URLs begin alike, so comparing their starts is cheap.
             guard starts.insert(start(of: object.url)).inserted,
                 let name = originName(of: object.url), names.insert(name).inserted
             else { continue }
-            origins.append(Origin(name: name, object: place))
+            origins.append(Origin(name: name, object: index))
         }
         return origins
     }
@@ -56,22 +56,22 @@ extension LoadPreflight {
             }
         }
         // The origin of a playlist was already requested.
-        places += origins.map(\.object).filter { place in
+        places += origins.map(\.object).filter { index in
             // A viewer plays without its steering server and its clocks too.
-            plan.objects[place].role != .playlist
-                && !(playsTitles && plan.objects[place].role == .data)
-                && originName(of: plan.objects[place].url).map { !asked.contains($0) } ?? false
+            plan.objects[index].role != .playlist
+                && !(playsTitles && plan.objects[index].role == .data)
+                && originName(of: plan.objects[index].url).map { !asked.contains($0) } ?? false
         }
         let failures = await failures(of: places.map { plan.objects[$0] }, hosts)
         // Throws for the first in order, not in time, so that the message is stable.
-        for (place, failure) in zip(places, failures) {
-            let object = plan.objects[place]
+        for (index, failure) in zip(places, failures) {
+            let object = plan.objects[index]
             let entry = entries[Int(object.target)]
             guard let failure, !(entry.mayFail && Self.isOfOrigin(failure.code)) else { continue }
-            let refusal = Self.refusal(entry.label, failure)
-            guard object.url != entry.url, failure.code != .workerCancelled else { throw refusal }
+            let rejection = Self.rejection(entry.label, failure)
+            guard object.url != entry.url, failure.code != .workerCancelled else { throw rejection }
             throw Failure(
-                refusal.code,
+                rejection.code,
                 "\(entry.label) names \(Redaction.shown(object.url)): "
                     + "\(failure.code): \(failure.message)")
         }
@@ -83,25 +83,25 @@ extension LoadPreflight {
         of objects: [LoadPlan.Object], _ hosts: LoadHosts
     ) async -> [Failure?] {
         var failures = [Failure?](repeating: nil, count: objects.count)
-        var waiting = objects.enumerated().map { place, object in
-            (place, object, RedirectRoute(object.url, atMost: scenario.maxRedirects))
+        var waiting = objects.enumerated().map { index, object in
+            (index, object, RedirectRoute(object.url, atMost: scenario.maxRedirects))
         }
         while !waiting.isEmpty {
             let answers = await means.probe.ask(
                 waiting.map { $0.1 }, scenario.http, hosts.addresses)
             var again: [(Int, LoadPlan.Object, RedirectRoute)] = []
-            for ((place, object, route), answer) in zip(waiting, answers) {
+            for ((index, object, route), answer) in zip(waiting, answers) {
                 guard case .redirect(let location, _) = answer, scenario.maxRedirects > 0 else {
-                    failures[place] = answer.failure
+                    failures[index] = answer.failure
                     continue
                 }
                 var (object, route) = (object, route)
                 do throws(Failure) {
                     object.url = try route.follow(to: location)
-                    if let refusal = await hosts.refusal(of: object.url) { throw refusal }
-                    again.append((place, object, route))
+                    if let rejection = await hosts.rejection(of: object.url) { throw rejection }
+                    again.append((index, object, route))
                 } catch {
-                    failures[place] = error
+                    failures[index] = error
                 }
             }
             waiting = again

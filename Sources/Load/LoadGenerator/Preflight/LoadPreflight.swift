@@ -113,7 +113,7 @@ package struct LoadPreflight: Sendable {
         do throws(Failure) {
             return try await outcome()
         } catch {
-            guard let option = AddressOption(refusal: error.code) else { throw error }
+            guard let option = AddressOption(rejection: error.code) else { throw error }
             throw Failure(.inputTarget, prefix(option) + error.message)
         }
     }
@@ -134,7 +134,7 @@ package struct LoadPreflight: Sendable {
             do throws(Failure) {
                 plan.viewerData = try ViewerData(try means.readData(path))
             } catch {
-                throw ViewerData.refusal(path, error)
+                throw ViewerData.rejection(path, error)
             }
         }
         let origins = Self.origins(of: plan)
@@ -176,8 +176,8 @@ package struct LoadPreflight: Sendable {
     /// Returns all targets, those of lists one by one.
     private func entries() async throws(Failure) -> [Entry] {
         var entries: [Entry] = []
-        for (place, target) in scenario.targets.enumerated() {
-            let label = "targets[\(place)]"
+        for (index, target) in scenario.targets.enumerated() {
+            let label = "targets[\(index)]"
             switch target.source {
             case .url(let url, let kind):
                 entries.append(
@@ -261,7 +261,7 @@ package struct LoadPreflight: Sendable {
                     tracks[next]?.tracks = []
                 }
             } catch {
-                throw Self.refusal(entry.label, error)
+                throw Self.rejection(entry.label, error)
             }
             next += 1
         }
@@ -289,7 +289,7 @@ package struct LoadPreflight: Sendable {
         }
         var tracks: [Int: ReadTitle] = [:]
         // Throws for the first in order, not in time, so that the message is stable.
-        for (place, _) in entries { tracks[place] = try results[place]?.get() }
+        for (index, _) in entries { tracks[index] = try results[index]?.get() }
         return tracks
     }
 
@@ -317,7 +317,7 @@ package struct LoadPreflight: Sendable {
                     variables: listing.variables, redirected: listing.redirectedManifest,
                     steering: steering))
         } catch {
-            return .failure(refusal(entry.label, error))
+            return .failure(rejection(entry.label, error))
         }
     }
 
@@ -335,7 +335,7 @@ package struct LoadPreflight: Sendable {
 
     /// Adds the target to a failure. Its code becomes `input.target`, except for an address that an
     /// option refuses, which `run` reports.
-    static func refusal(_ label: String, _ failure: Failure) -> Failure {
+    static func rejection(_ label: String, _ failure: Failure) -> Failure {
         switch failure.code {
         case .workerCancelled: failure
         case .inputTarget, .originAddressDenied, .originAddressBlocked:
@@ -355,7 +355,7 @@ package struct LoadPreflight: Sendable {
             engine: means.engine, group: Self.group, headers: scenario.http.headers.map(\.line),
             maxRedirects: scenario.maxRedirects
         ) { request in
-            if let failure = await hosts.refusal(of: request.url) { return .failure(failure) }
+            if let failure = await hosts.rejection(of: request.url) { return .failure(failure) }
             var request = request
             request.followsRedirects = false
             if let rule = hosts.rule(of: request.url) {

@@ -125,9 +125,9 @@ private final class ProbeRun: @unchecked Sendable {
 
     private func proceed() {
         while active < Self.requestsAtOnce, next < objects.count {
-            let place = next
+            let index = next
             next += 1
-            send(ProbeRequest(place, self))
+            send(ProbeRequest(index, self))
         }
         if active == 0 { end(nil) }
     }
@@ -135,7 +135,7 @@ private final class ProbeRun: @unchecked Sendable {
     private func send(_ request: ProbeRequest) {
         request.tries += 1
         let start = { [self] () throws(CurlError) in
-            let object = objects[request.place]
+            let object = objects[request.index]
             let easy = try CurlEasy(
                 options: CurlEasy.Options(userAgent: profile.settings.userAgent))
             try easy.setProfile(profile)
@@ -153,12 +153,12 @@ private final class ProbeRun: @unchecked Sendable {
             active += 1
         }
         do throws(CurlError) { try start() } catch {
-            answers[request.place] = .failed(Failure(.workerInternal, error.description))
+            answers[request.index] = .failed(Failure(.workerInternal, error.description))
         }
     }
 
-    func refusal(of address: PeerAddress, _ request: ProbeRequest) -> FailureCode? {
-        addresses.refusal(of: address, for: objects[request.place].url)
+    func rejection(of address: PeerAddress, _ request: ProbeRequest) -> FailureCode? {
+        addresses.rejection(of: address, for: objects[request.index].url)
     }
 
     func ended(_ request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode) {
@@ -171,7 +171,7 @@ private final class ProbeRun: @unchecked Sendable {
             request.hasBody = false
             send(request)
         } else {
-            answers[request.place] = answer
+            answers[request.index] = answer
         }
         proceed()
     }
@@ -185,10 +185,10 @@ private final class ProbeRun: @unchecked Sendable {
     private func answer(
         to request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode
     ) -> LoadProbeAnswer {
-        let object = objects[request.place]
+        let object = objects[request.index]
         guard code == .ok || code == .writeError && request.hasBody else {
-            if let refusal = request.addressRefusal, code == .couldNotConnect {
-                return .failed(Failure(refusal, "its address is not allowed"))
+            if let rejection = request.addressRejection, code == .couldNotConnect {
+                return .failed(Failure(rejection, "its address is not allowed"))
             }
             let detail = easy.errorDetail
             return .failed(
@@ -221,14 +221,14 @@ extension Failure {
 
 /// One object's request. Confined to its loop.
 private final class ProbeRequest: CurlEasyDelegate {
-    let place: Int
+    let index: Int
     private unowned let run: ProbeRun
     var tries = 0
     var hasBody = false
-    private(set) var addressRefusal: FailureCode?
+    private(set) var addressRejection: FailureCode?
 
-    init(_ place: Int, _ run: ProbeRun) {
-        self.place = place
+    init(_ index: Int, _ run: ProbeRun) {
+        self.index = index
         self.run = run
     }
 
@@ -238,8 +238,8 @@ private final class ProbeRequest: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
-        addressRefusal = run.refusal(of: address, self)
-        return addressRefusal == nil
+        addressRejection = run.rejection(of: address, self)
+        return addressRejection == nil
     }
 
     func curl(_ easy: CurlEasy, finished code: CurlCode) { run.ended(self, easy, code) }

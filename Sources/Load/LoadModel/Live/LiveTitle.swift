@@ -50,8 +50,8 @@ package final class LiveTitle {
         let references = ClockReferences(
             answeredSeconds: source.answerOffsetSeconds.map { machine + $0 },
             machineSeconds: machine, publishedSeconds: manifest?.edge.publishedSeconds)
-        if let refusal = references.refusal(of: epoch) {
-            warn?("the clock \(name(of: clock)) \(refusal)")
+        if let rejection = references.rejection(of: epoch) {
+            warn?("the clock \(name(of: clock)) \(rejection)")
             warn = nil
             return false
         }

@@ -40,13 +40,13 @@ extension LiveTrack {
         removeUnusedNeeds()
         var needs = PartNeeds()
         var row = 0
-        for (place, listed) in edge.segments.enumerated() {
+        for (index, listed) in edge.segments.enumerated() {
             while row < listed.row {
                 take(playlist.segments[row], into: &needs)
                 row += 1
             }
             row = max(row, listed.row + 1)
-            let number = before + Int64(place)
+            let number = before + Int64(index)
             guard number >= taken, self[number]?.isWhole != true else { continue }
             var segment = Segment(
                 startSeconds: -1, seconds: max(listed.seconds, 0.001), needs: needs.objects)

@@ -84,14 +84,14 @@ package final class LiveTrack {
             segments.append(segment)
             return trim()
         }
-        let place = Int(number - first)
-        guard !segments[place].isWhole, segment.isWhole else {
+        let index = Int(number - first)
+        guard !segments[index].isWhole, segment.isWhole else {
             return objects.remove(segment.object)
         }
-        segments[place].seconds = segment.seconds
-        segments[place].object = segment.object
-        segments[place].needs = segment.needs
-        segments[place].isWhole = true
+        segments[index].seconds = segment.seconds
+        segments[index].object = segment.object
+        segments[index].needs = segment.needs
+        segments[index].isWhole = true
     }
 
     /// Adds the next part of a segment; any other part loses its object.
@@ -102,12 +102,12 @@ package final class LiveTrack {
                 Segment(startSeconds: endSeconds, seconds: 0, needs: needs, isWhole: false))
             trim()
         }
-        let place = Int(number - first)
-        guard segments.indices.contains(place), segments[place].parts.count == index else {
+        let position = Int(number - first)
+        guard segments.indices.contains(position), segments[position].parts.count == index else {
             return objects.remove(part.object)
         }
-        segments[place].parts.append(part)
-        if !segments[place].isWhole { segments[place].seconds += part.seconds }
+        segments[position].parts.append(part)
+        if !segments[position].isWhole { segments[position].seconds += part.seconds }
     }
 
     private func trim() {
@@ -168,8 +168,8 @@ package final class LiveTrack {
         let count = number == view.numbers.upperBound ? view.nextParts : segment.parts.count
         var start = segment.startSeconds
         var best = 0
-        for (place, part) in segment.parts.prefix(count).enumerated() {
-            if part.isIndependent, start <= wanted { best = place }
+        for (index, part) in segment.parts.prefix(count).enumerated() {
+            if part.isIndependent, start <= wanted { best = index }
             start += part.seconds
         }
         return best

@@ -117,7 +117,7 @@ extension LiveProgress {
 extension LiveTrack {
     /// Returns the number of the segment that starts at a time, or after it.
     func number(startingAt seconds: Double) -> Int64 {
-        let place = segments.firstIndex { $0.startSeconds + $0.seconds / 2 > seconds }
-        return first + Int64(place ?? segments.count)
+        let index = segments.firstIndex { $0.startSeconds + $0.seconds / 2 > seconds }
+        return first + Int64(index ?? segments.count)
     }
 }

@@ -21,5 +21,5 @@ package struct ViewerClass: Sendable, Equatable, Encodable {
     package init() {}
 
     /// Returns its name, or one by its index.
-    package func name(at place: Int) -> String { name ?? "class \(place + 1)" }
+    package func name(at index: Int) -> String { name ?? "class \(index + 1)" }
 }

@@ -68,7 +68,7 @@ package struct ViewerData: Sendable, Equatable {
     }
 
     /// Adds the scenario's field and the file to a failure.
-    package static func refusal(_ path: String, _ failure: Failure) -> Failure {
+    package static func rejection(_ path: String, _ failure: Failure) -> Failure {
         Failure(failure.code, "viewers.data (\(Redaction.shown(path))): \(failure.message)")
     }
 

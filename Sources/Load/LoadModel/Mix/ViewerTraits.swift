@@ -75,9 +75,9 @@ package struct ViewerMix: Sendable {
 
     package mutating func next() -> ViewerTraits {
         var traits = ViewerTraits()
-        if let place = draw() {
-            traits = ViewerTraits(classes[place], random: random.split())
-            traits.type = place
+        if let index = draw() {
+            traits = ViewerTraits(classes[index], random: random.split())
+            traits.type = index
         }
         if rows > 0 {
             // The shards take different rows.
@@ -90,9 +90,9 @@ package struct ViewerMix: Sendable {
     private mutating func draw() -> Int? {
         guard classes.count > 1 else { return classes.indices.first }
         var left = random.uniform() * weight
-        for (place, type) in classes.enumerated() {
+        for (index, type) in classes.enumerated() {
             left -= type.weight
-            if left < 0 { return place }
+            if left < 0 { return index }
         }
         return classes.count - 1
     }

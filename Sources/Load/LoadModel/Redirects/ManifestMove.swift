@@ -68,7 +68,8 @@ package struct ManifestMove: Sendable, Equatable {
     }
 }
 
-/// Where a viewer's manifests were received, if it was not where they were read before the load.
+/// The URLs at which a viewer received its manifests, if they differ from those read before the
+/// load.
 package struct ManifestMoves: Sendable {
     /// By index of the manifest.
     private var moves: [Int32: ManifestMove] = [:]

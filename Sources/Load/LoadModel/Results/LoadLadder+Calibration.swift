@@ -4,7 +4,7 @@ extension LoadResult {
     /// The reason why a plan cannot be calibrated with it, a sentence; nil if it can.
     ///
     /// A worker's capacity shows only if nothing but the work itself limited it until the end.
-    package var calibrationRefusal: String? {
+    package var noCalibrationReason: String? {
         if case .open = scenario.model {
             return "its requests came at a fixed rate, which does not show the capacity of "
                 + "workers; run it with --users instead of --rate"
@@ -31,7 +31,7 @@ extension LoadResult {
     /// none. Sizes and times exclude failed requests.
     package func poolMeasurement(workers: Double) -> PoolMeasurement? {
         let fetched = total.counts.succeeded
-        guard calibrationRefusal == nil, workers > 0 else { return nil }
+        guard noCalibrationReason == nil, workers > 0 else { return nil }
         var measurement = PoolMeasurement(
             workers: workers,
             segmentsPerSecond: Double(total.counts.succeededInTime) / measuredSeconds)
@@ -89,11 +89,11 @@ extension LoadLadder {
     }
 
     /// The reason why a plan cannot be calibrated with it, as for a result.
-    package var calibrationRefusal: String? {
+    package var noCalibrationReason: String? {
         guard unit == .workers else {
             return
-                "its load was limited by thresholds, not by workers; run it without "
-                + "--search"
+                "its load was limited by thresholds, not by workers; dray plan takes it as "
+                + "--origin-from or --edge-from"
         }
         guard poolMeasurements.isEmpty else { return nil }
         if let sharedCores, steps.allSatisfy({ $0.result.showsCores(of: $0.level) }) {
@@ -101,6 +101,6 @@ extension LoadLadder {
                 "its steps \(sharedCores), which measures these cores and not workers; "
                 + "run it with at most as many workers as cores"
         }
-        return steps.last?.result.calibrationRefusal ?? "none of its steps finished"
+        return steps.last?.result.noCalibrationReason ?? "none of its steps finished"
     }
 }

@@ -38,6 +38,9 @@ package struct LoadLadder: Sendable {
         case missedSends
         /// The generator was the bottleneck.
         case generator
+        /// Requests were sent late by a generator with little CPU use: its machine was busy with
+        /// other work.
+        case machineBusy
         /// A worker of the load was lost or failed.
         case worker
         /// Its caps ended it early.
@@ -52,14 +55,40 @@ package struct LoadLadder: Sendable {
         case requests
     }
 
+    /// Users from which on throughput does not rise.
+    package struct Knee: Sendable, Equatable {
+        package var level: Double
+        /// Successful requests per second.
+        package var perSecond: Double
+
+        package init(level: Double, perSecond: Double) {
+            self.level = level
+            self.perSecond = perSecond
+        }
+    }
+
+    /// The reason why a search ended at a load before it found the limit.
+    package enum Stop: String, Sendable {
+        /// A signal ended it.
+        case interrupted
+        /// The machine of the generator stayed busy with other work in all tries.
+        case machineBusy
+        /// The load could not be run to its end.
+        case failed
+    }
+
     package var kind: Kind
     package var unit: Unit
     package var steps: [Step] = []
     /// Results of a search.
     package var highest: Double?
     package var lowestBroken: Double?
+    /// The users at which throughput stopped rising, and a search for a throughput ended.
+    package var knee: Knee?
     /// The cap that ended it early; nil if none did.
     package var cap: Cap?
+    /// What else ended a search early, and the load at which it did.
+    package var stop: (reason: Stop, level: Double)?
     /// The best fit of the Universal Scalability Law, in requests per second, for a scale of three
     /// steps or more.
     package var fit: ScalabilityFit?
@@ -78,13 +107,21 @@ package struct LoadLadder: Sendable {
     package var limit: Limit? { limitingStep?.limit }
 
     /// The load of the step that stands for the whole test.
-    package var mainLevel: Double? { highest ?? steps.last?.level }
+    package var mainLevel: Double? { knee?.level ?? highest ?? steps.last?.level }
+
+    /// The step that stands for the whole test.
+    package var mainStep: Step? { steps.last { $0.level == mainLevel } }
+
+    /// The last step of the load at which a search was stopped.
+    package var stopStep: Step? { stop.flatMap { stop in steps.last { $0.level == stop.level } } }
 
     /// True if a search has found the limit of the target, or has none up to its maximum.
     package var isConclusive: Bool {
-        switch limit {
+        if knee != nil { return true }
+        guard stop == nil else { return false }
+        return switch limit {
         case .threshold, .fellBehind: true
-        case .missedSends, .generator, .worker, .cap: false
+        case .missedSends, .generator, .machineBusy, .worker, .cap: false
         case nil: highest != nil && (lowestBroken != nil || cap == nil)
         }
     }

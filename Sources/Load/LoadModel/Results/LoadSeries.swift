@@ -20,8 +20,8 @@ package struct LoadSeries: Sendable {
 
     /// Adds a row. Rows come in order, except those of a late shard.
     package mutating func add(_ row: LoadSecond) {
-        let place = rows.lastIndex { $0.second < row.second }.map { $0 + 1 } ?? 0
-        rows.insert(row, at: place)
+        let index = rows.lastIndex { $0.second < row.second }.map { $0 + 1 } ?? 0
+        rows.insert(row, at: index)
         if rows.count > most { putTogether() }
     }
 

@@ -13,7 +13,7 @@ extension LoadScenarioReader {
     ) throws(Failure) -> ViewerClass {
         var type = ViewerClass()
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "name": type.name = try cursor.plainText(field, limit: LoadLimits.nameBytes)
@@ -34,7 +34,7 @@ extension LoadScenarioReader {
                     field, LoadLimits.watchSeconds)
             case "abandonStallSeconds":
                 type.abandonStallSeconds = try cursor.decimalNumber(field, LoadLimits.watchSeconds)
-            default: throw unknown(cursor, name, place, in: path, classMembers)
+            default: throw unknown(cursor, name, offset, in: path, classMembers)
             }
         }
         return type

@@ -14,7 +14,7 @@ extension LoadScenarioReader {
         var (rate, users, seconds): (Double?, Double?, Double?)
         var process: LoadModel.ArrivalProcess?
         var steps: [Step]?
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "rate": rate = try cursor.decimalNumber(field, LoadLimits.rate)
@@ -26,7 +26,7 @@ extension LoadScenarioReader {
                 steps = try list(&cursor, field, most: LoadLimits.stages, readStep)
             default:
                 throw unknown(
-                    cursor, name, place, in: path,
+                    cursor, name, offset, in: path,
                     ["rate", "users", "seconds", "process", "stages"])
             }
         }
@@ -77,7 +77,7 @@ extension LoadScenarioReader {
         let start = cursor.index
         try cursor.expect(.object, path)
         var (seconds, rate, users, from): (Double?, Double?, Double?, Double?)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "seconds": seconds = try cursor.decimalNumber(field, LoadLimits.stageSeconds)
@@ -85,7 +85,7 @@ extension LoadScenarioReader {
             case "users": users = try readUsers(&cursor, field)
             case "from": from = try cursor.decimalNumber(field, LoadLimits.rate)
             default:
-                throw unknown(cursor, name, place, in: path, ["seconds", "rate", "users", "from"])
+                throw unknown(cursor, name, offset, in: path, ["seconds", "rate", "users", "from"])
             }
         }
         guard let seconds, (rate == nil) != (users == nil) else {
@@ -116,7 +116,7 @@ extension LoadScenarioReader {
     ) throws(Failure) -> ViewerSettings {
         var viewers = ViewerSettings()
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "startupSeconds":
@@ -139,7 +139,7 @@ extension LoadScenarioReader {
             case "data": viewers.data = try cursor.plainText(field, limit: 4_096)
             default:
                 throw unknown(
-                    cursor, name, place, in: path,
+                    cursor, name, offset, in: path,
                     [
                         "startupSeconds", "bufferSeconds", "watchSeconds", "loops", "safety",
                         "startBitsPerSecond", "fixedBitsPerSecond", "opensConnection",
@@ -155,7 +155,7 @@ extension LoadScenarioReader {
     ) throws(Failure) -> LoadCaps {
         var caps = LoadCaps()
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "seconds":
@@ -163,7 +163,7 @@ extension LoadScenarioReader {
             case "requests": caps.requests = try cursor.wholeNumber(field, LoadLimits.requests)
             case "bytes": caps.bytes = try cursor.wholeNumber(field, LoadLimits.bytes)
             default:
-                throw unknown(cursor, name, place, in: path, ["seconds", "requests", "bytes"])
+                throw unknown(cursor, name, offset, in: path, ["seconds", "requests", "bytes"])
             }
         }
         return caps
@@ -174,7 +174,7 @@ extension LoadScenarioReader {
     ) throws(Failure) -> LoadHTTP {
         var http = LoadHTTP()
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "version": http.version = try choice(&cursor, field, LoadHTTP.Version.self)
@@ -192,7 +192,7 @@ extension LoadScenarioReader {
             case "caFile": http.caFile = try cursor.plainText(field, limit: 4_096)
             default:
                 throw unknown(
-                    cursor, name, place, in: path,
+                    cursor, name, offset, in: path,
                     [
                         "version", "keepAlive", "concurrency", "headers", "connectTimeoutSeconds",
                         "timeoutSeconds", "maxRedirects", "caFile",
@@ -208,14 +208,14 @@ extension LoadScenarioReader {
         let start = cursor.index
         try cursor.expect(.object, path)
         var headers: [RequestHeader] = []
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(Redaction.shown(name))"
             let value = try cursor.plainText(field)
             do throws(Failure) {
                 headers.append(try RequestHeader(name: name, value: value))
             } catch {
                 throw cursor.fieldFailure(
-                    at: place, field, error.message, allowed: "headers that Dray sets itself")
+                    at: offset, field, error.message, allowed: "headers that Dray sets itself")
             }
         }
         let names = Set(headers.map { $0.name.lowercased() })
@@ -233,12 +233,12 @@ extension LoadScenarioReader {
         let start = cursor.index
         try cursor.expect(.object, path)
         var (seconds, mean): (Double?, Double?)
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "seconds": seconds = try cursor.decimalNumber(field, LoadLimits.thinkSeconds)
             case "meanSeconds": mean = try cursor.decimalNumber(field, LoadLimits.thinkSeconds)
-            default: throw unknown(cursor, name, place, in: path, ["seconds", "meanSeconds"])
+            default: throw unknown(cursor, name, offset, in: path, ["seconds", "meanSeconds"])
             }
         }
         if let seconds, mean == nil { return .constant(seconds: seconds) }
@@ -275,20 +275,20 @@ extension LoadScenarioReader {
     static func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ cursor: inout JSONCursor, _ path: String, _ type: Choice.Type
     ) throws(Failure) -> Choice {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(path, limit: 64)
         if let choice = Choice(rawValue: text) { return choice }
         throw cursor.fieldFailure(
-            at: place, path, "given \"\(text)\"",
+            at: offset, path, "given \"\(text)\"",
             allowed: Choice.allCases.map(\.rawValue).joined(separator: ", "))
     }
 
     /// Returns a failure that lists the known fields and suggests the nearest.
     static func unknown(
-        _ cursor: JSONCursor, _ name: String, _ place: Int, in path: String, _ known: [String]
+        _ cursor: JSONCursor, _ name: String, _ offset: Int, in path: String, _ known: [String]
     ) -> Failure {
         let nearest = suggestion(for: name, from: known).map { " (\($0))" } ?? ""
         return cursor.unknownField(
-            name, at: place, in: path, allowed: known.joined(separator: ", ") + nearest)
+            name, at: offset, in: path, allowed: known.joined(separator: ", ") + nearest)
     }
 }

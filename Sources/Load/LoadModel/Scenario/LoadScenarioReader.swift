@@ -15,8 +15,8 @@ package enum LoadScenarioReader {
         var scenario = LoadScenario()
         var cursor = JSONCursor(bytes)
         try cursor.expect(.object, "scenario")
-        try cursor.object { (cursor, name, place) throws(Failure) in
-            try readMember(&cursor, name, place, into: &scenario)
+        try cursor.object { (cursor, name, offset) throws(Failure) in
+            try readMember(&cursor, name, offset, into: &scenario)
         }
         try cursor.finish()
         return scenario
@@ -28,7 +28,7 @@ package enum LoadScenarioReader {
     ]
 
     private static func readMember(
-        _ cursor: inout JSONCursor, _ name: String, _ place: Int, into scenario: inout LoadScenario
+        _ cursor: inout JSONCursor, _ name: String, _ offset: Int, into scenario: inout LoadScenario
     ) throws(Failure) {
         switch name {
         // For editors.
@@ -53,12 +53,12 @@ package enum LoadScenarioReader {
                 &cursor, name, most: LoadLimits.privateHosts, readHost)
         case "assets":
             throw cursor.fieldFailure(
-                at: place, name, "is of a list",
+                at: offset, name, "is of a list",
                 allowed: "in a scenario: targets; give a list as --list FILE")
         case "thresholds":
             scenario.thresholds = try list(
                 &cursor, name, most: LoadLimits.thresholds, readThreshold)
-        default: throw unknown(cursor, name, place, in: "", members)
+        default: throw unknown(cursor, name, offset, in: "", members)
         }
     }
 
@@ -74,7 +74,7 @@ package enum LoadScenarioReader {
         var list: String?
         var kind: AssetKind?
         var target = LoadTarget(name: "", source: .list(""))
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "url": url = try readURL(&cursor, field)
@@ -86,7 +86,7 @@ package enum LoadScenarioReader {
             case "mayFail": target.mayFail = try cursor.boolean(field)
             default:
                 throw unknown(
-                    cursor, name, place, in: path,
+                    cursor, name, offset, in: path,
                     ["url", "list", "kind", "name", "weight", "sha256", "mayFail"])
             }
         }
@@ -120,22 +120,22 @@ package enum LoadScenarioReader {
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> WebURL {
         try cursor.expect(.string, path)
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.string()
         do throws(WebURLError) { return try WebURL(text) } catch {
             throw cursor.fieldFailure(
-                at: place, path, "the URL \(error.detail)", allowed: "an http or https URL")
+                at: offset, path, "the URL \(error.detail)", allowed: "an http or https URL")
         }
     }
 
     private static func readSHA256(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> String {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(path, limit: 200).lowercased()
         guard text.utf8.count == 64, text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) })
         else {
-            throw cursor.fieldFailure(at: place, path, "is no SHA-256", allowed: "64 hex digits")
+            throw cursor.fieldFailure(at: offset, path, "is no SHA-256", allowed: "64 hex digits")
         }
         return text
     }
@@ -144,22 +144,22 @@ package enum LoadScenarioReader {
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> LoadPopularity {
         let allowed = "\"weights\", or {\"zipf\": EXPONENT}"
-        let place = cursor.index
+        let offset = cursor.index
         if try cursor.peek() == .string {
             let text = try cursor.plainText(path, limit: 64)
             guard text == "weights" else {
-                throw cursor.fieldFailure(at: place, path, "given \"\(text)\"", allowed: allowed)
+                throw cursor.fieldFailure(at: offset, path, "given \"\(text)\"", allowed: allowed)
             }
             return .weights
         }
         try cursor.expect(.object, path)
         var exponent: Double?
-        try cursor.object { (cursor, name, place) throws(Failure) in
-            guard name == "zipf" else { throw unknown(cursor, name, place, in: path, ["zipf"]) }
+        try cursor.object { (cursor, name, offset) throws(Failure) in
+            guard name == "zipf" else { throw unknown(cursor, name, offset, in: path, ["zipf"]) }
             exponent = try cursor.decimalNumber("\(path).zipf", LoadLimits.zipfExponent)
         }
         guard let exponent else {
-            throw cursor.fieldFailure(at: place, path, "without zipf", allowed: allowed)
+            throw cursor.fieldFailure(at: offset, path, "without zipf", allowed: allowed)
         }
         return .zipf(exponent: exponent)
     }
@@ -169,24 +169,24 @@ package enum LoadScenarioReader {
     private static func readAllowed(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> String {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(path, limit: 300)
         do throws(LoadInputError) {
             return try LoadAllowance.checked(text)
         } catch {
             throw cursor.fieldFailure(
-                at: place, path, "given \"\(error.given)\"", allowed: error.allowed)
+                at: offset, path, "given \"\(error.given)\"", allowed: error.allowed)
         }
     }
 
     private static func readHost(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> String {
-        let place = cursor.index
+        let offset = cursor.index
         let host = try cursor.plainText(path, limit: 300).lowercased()
         guard LoadAllowance.host(of: "http://\(host)/") == host else {
             throw cursor.fieldFailure(
-                at: place, path, "given \"\(host)\"", allowed: "a host's name")
+                at: offset, path, "given \"\(host)\"", allowed: "a host's name")
         }
         return host
     }
@@ -199,14 +199,14 @@ package enum LoadScenarioReader {
         try cursor.expect(.object, path)
         var threshold: LoadThreshold?
         var abortAfterSeconds: Double?
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "threshold": threshold = try Self.threshold(&cursor, field)
             case "abortAfterSeconds":
                 abortAfterSeconds = try cursor.decimalNumber(field, LoadLimits.abortAfterSeconds)
             default:
-                throw unknown(cursor, name, place, in: path, ["threshold", "abortAfterSeconds"])
+                throw unknown(cursor, name, offset, in: path, ["threshold", "abortAfterSeconds"])
             }
         }
         guard var threshold else {
@@ -220,11 +220,11 @@ package enum LoadScenarioReader {
     private static func threshold(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> LoadThreshold {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(path, limit: LoadLimits.thresholdBytes)
         do throws(LoadInputError) { return try LoadThreshold.parse(text) } catch {
             throw cursor.fieldFailure(
-                at: place, path, "given \"\(error.given)\"", allowed: error.allowed)
+                at: offset, path, "given \"\(error.given)\"", allowed: error.allowed)
         }
     }
 }

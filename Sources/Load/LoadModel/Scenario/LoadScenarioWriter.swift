@@ -31,9 +31,9 @@ package enum LoadScenarioWriter {
 
     /// Throws for files that a worker cannot read.
     package static func checkFiles(of scenario: LoadScenario) throws(Failure) {
-        if let place = scenario.targets.firstIndex(where: \.isList) {
+        if let index = scenario.targets.firstIndex(where: \.isList) {
             throw Failure(
-                .inputField, at: .field("targets[\(place)].list"),
+                .inputField, at: .field("targets[\(index)].list"),
                 "given",
                 allowed: "on a cluster: url")
         }

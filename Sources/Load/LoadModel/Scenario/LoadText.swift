@@ -99,8 +99,8 @@ package enum LoadText {
     /// In bits.
     static let rates =
         bytes.map { Unit(name: "\($0.name)/s", factor: $0.factor * 8) }
-        + ["", "k", "M", "G"].enumerated().map { place, prefix in
-            Unit(name: "\(prefix)bit/s", factor: [1, 1e3, 1e6, 1e9][place])
+        + ["", "k", "M", "G"].enumerated().map { index, prefix in
+            Unit(name: "\(prefix)bit/s", factor: [1, 1e3, 1e6, 1e9][index])
         }
 
     /// Formats a share as a percentage: `5%`, `99.9%`.

@@ -41,9 +41,35 @@ extension LoadThreshold {
                     allowed: "for a group: total and first_byte, error_rate and rate")
             }
         }
-        return LoadThreshold(
+        let threshold = LoadThreshold(
             text: text, figure: figure, of: group, comparison: comparison,
             value: try value(trimmed(rest), of: figure))
+        try threshold.checkThatItCanFail(given: trimmed(rest))
+        return threshold
+    }
+
+    /// Refuses a bound that always or never holds, and a share of 1 without a sign, which is meant as
+    /// 1 %: all figures are at least 0, and shares at most 1.
+    private func checkThatItCanFail(given: String) throws(LoadInputError) {
+        let scale = Self.scale(of: figure)
+        let whole = scale.units.first.flatMap { $0.name == "%" ? $0.factor * 100 : nil }
+        if whole == value, !given.hasSuffix("%") {
+            throw LoadInputError(given: given, allowed: scale.example + Self.withSign(given))
+        }
+        let fate: String
+        switch comparison {
+        case .less where value == 0, .more where value == whole: fate = "never"
+        case .atLeast where value == 0, .atMost where value == whole: fate = "always"
+        default: return
+        }
+        throw LoadInputError(
+            given: "\(comparison.rawValue) \(given)",
+            allowed: "a bound that can hold and fail (this one \(fate) holds): "
+                + (whole == nil ? scale.example : "<= 1%, > 0%"))
+    }
+
+    private static func withSign(_ given: String) -> String {
+        ". A percentage has its sign: \(given)%"
     }
 
     /// Splits `p99(total){kind=media} < 1s` into the text before the braces, the group, and the index
@@ -206,7 +232,9 @@ extension LoadThreshold {
         if let percent = scale.units.first, percent.name == "%",
             number * unit.factor > percent.factor * 100 * (1 + 1e-9)
         {
-            throw LoadInputError(given: text, allowed: scale.example)
+            let isPercentage = unit.name.isEmpty && number <= 100
+            throw LoadInputError(
+                given: text, allowed: scale.example + (isPercentage ? withSign(text) : ""))
         }
         return LoadText.product(number, unit.factor)
     }

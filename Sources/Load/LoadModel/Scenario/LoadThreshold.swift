@@ -30,6 +30,17 @@ package struct LoadThreshold: Sendable, Equatable {
         self.comparison = comparison
         self.value = value
     }
+
+    /// True if it limits how long users wait, so that it fails at some number of users.
+    package var limitsTime: Bool {
+        guard comparison == .less || comparison == .atMost else { return false }
+        return switch figure {
+        case .quantile, .mean, .maximum, .rebufferRatio, .lateSegmentRatio: true
+        case .errorRate, .requestRate, .throughput, .failedViewerRatio, .lateSendRatio,
+            .missedSendRatio:
+            false
+        }
+    }
 }
 
 /// The figure that a threshold limits.

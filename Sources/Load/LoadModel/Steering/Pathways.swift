@@ -28,8 +28,8 @@ struct Pathways {
             all = [(names.first ?? ContentSteering.unnamed, tracks)]
             return
         }
-        if let first = steering?.first.first, let place = names.firstIndex(of: first) {
-            names.insert(names.remove(at: place), at: 0)
+        if let first = steering?.first.first, let index = names.firstIndex(of: first) {
+            names.insert(names.remove(at: index), at: 0)
         }
         for name in names {
             all.append(

@@ -214,11 +214,11 @@ package struct SteeringClient: Sendable {
     package mutating func choose(atSeconds now: Double) -> Bool {
         penalties = penalties.filter { $0.value > now }
         var hasChanged = false
-        for place in groups.indices {
-            guard let chosen = choice(of: groups[place]), chosen != groups[place].chosen else {
+        for index in groups.indices {
+            guard let chosen = choice(of: groups[index]), chosen != groups[index].chosen else {
                 continue
             }
-            groups[place].chosen = chosen
+            groups[index].chosen = chosen
             use(pathways[chosen].name)
             hasChanged = true
         }
@@ -258,7 +258,7 @@ package struct SteeringClient: Sendable {
 
     // MARK: URLs
 
-    /// Where a request of an object goes.
+    /// The target of a request for an object.
     package struct Destination: Sendable, Equatable {
         package var url: String
         /// Name of its pathway; nil for none.

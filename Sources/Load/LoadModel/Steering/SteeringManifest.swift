@@ -14,7 +14,7 @@ struct SteeringManifest: Sendable, Equatable {
 
     /// Seconds until it is requested again, within `ttlSeconds`.
     var ttlSeconds = defaultTTLSeconds
-    /// As written; nil for the same URL.
+    /// The URL as written; nil for the same URL.
     var reload: String?
     var priority: [String] = []
     var clones: [Clone] = []
@@ -142,7 +142,7 @@ struct SteeringManifest: Sendable, Equatable {
     ) throws(Failure) -> URIReplacement {
         var result = URIReplacement()
         try cursor.expect(.object, path)
-        try cursor.object { (cursor, field, place) throws(Failure) in
+        try cursor.object { (cursor, field, offset) throws(Failure) in
             switch field {
             case "HOST":
                 let host = try cursor.plainText(field, limit: 300)
@@ -151,7 +151,7 @@ struct SteeringManifest: Sendable, Equatable {
                     name == url.authority || name == "\(url.authority):80"
                 else {
                     throw cursor.fieldFailure(
-                        at: place, field, "cannot be used", allowed: "a host, or a host and port")
+                        at: offset, field, "cannot be used", allowed: "a host, or a host and port")
                 }
                 result.host = name
             case "PARAMS":
@@ -177,11 +177,11 @@ struct SteeringManifest: Sendable, Equatable {
     ) throws(Failure) -> [String: String] {
         try cursor.expect(.object, path)
         var texts: [String: String] = [:]
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             try check(texts.count, most, path)
             guard let text = take(try cursor.plainText(path, limit: textBytes)) else {
                 throw cursor.fieldFailure(
-                    at: place, path, "has no URL", allowed: "absolute URLs of http and https")
+                    at: offset, path, "has no URL", allowed: "absolute URLs of http and https")
             }
             texts[name] = text
         }

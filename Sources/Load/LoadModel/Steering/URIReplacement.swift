@@ -1,8 +1,8 @@
 import Model
 import WebURL
 
-/// How URLs of a pathway's clone differ from those of the pathway (URI-REPLACEMENT; RFC 8216bis,
-/// section 7.3; ETSI TS 103 998).
+/// The differences between URLs of a pathway's clone and those of the pathway (URI-REPLACEMENT; RFC
+/// 8216bis, section 7.3; ETSI TS 103 998).
 package struct URIReplacement: Sendable, Equatable {
     /// A host, with a port or without one; nil for the same.
     var host: String?

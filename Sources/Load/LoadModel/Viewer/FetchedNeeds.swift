@@ -1,7 +1,16 @@
-/// The setup objects that a viewer has fetched for its title's tracks: one bit each, by
-/// `MediaTitle.number`.
+/// What a viewer has fetched beside segments: the manifest, and setup objects of its title's tracks.
 struct FetchedNeeds: Sendable {
+    var hasManifest = false
+    /// True if video and audio have the objects that their first segments need.
+    var isSetUp = false
+    /// The setup objects: one bit each, by `MediaTitle.number`.
     private var words: [UInt64] = []
+
+    /// Forgets all but the manifest: another pathway has objects of its own.
+    mutating func forgetObjects() {
+        isSetUp = false
+        words = []
+    }
 
     func contains(_ number: Int?) -> Bool {
         guard let number else { return false }

@@ -18,8 +18,8 @@ package struct LoadPlan: Sendable {
         package var sha256: String?
         /// Index of the manifest that lists it; -1 for none.
         package var manifest: Int32 = -1
-        /// How that manifest refers to it: what it follows if a viewer receives the manifest
-        /// elsewhere.
+        /// The form of the reference in that manifest: what it follows if a viewer receives the
+        /// manifest elsewhere.
         package var form = ReferenceForm.relative
         /// The BaseURLs of DASH above it; nil unless one of them has a service location.
         package var locations: BaseURLLevels?

@@ -191,9 +191,9 @@ package struct LoadPlanBuilder {
         source.asksBeforeStart = steering?.asksBeforeStart ?? false
         for track in tracks {
             guard let id = track.rendition.stableID, let url = track.playlist?.text,
-                let place = places[Part(url: url, range: nil, locations: nil)]
+                let index = places[Part(url: url, range: nil, locations: nil)]
             else { continue }
-            source.stableIDs[place] = SteeringSource.StableID(
+            source.stableIDs[index] = SteeringSource.StableID(
                 text: id, isRendition: track.rendition.group != nil)
         }
         plan.targets[target].steering = source
@@ -204,17 +204,17 @@ package struct LoadPlanBuilder {
     ) throws(Failure) -> LiveSource.Track {
         let rendition = track.rendition
         let name = Self.name(of: rendition)
-        let place = renditionPlace(name)
+        let index = renditionIndex(name)
         var playlist = manifest
         if let own = track.playlist {
-            playlist = try add(playlist: own.text, of: track, place, manifest: manifest)
+            playlist = try add(playlist: own.text, of: track, index, manifest: manifest)
         }
         guard let newest = track.segments.last(where: { $0.role == .media }) else {
             throw Failure(.inputTarget, "the live title lists no segment yet")
         }
         let url = newest.reference.url.text
         let segments = try add(
-            url, newest.range, .media, place, listedBy: playlist, at: shared(track.locations))
+            url, newest.range, .media, index, listedBy: playlist, at: shared(track.locations))
         let folder = url.utf8.prefix { $0 != UInt8(ascii: "?") }.lastIndex(of: UInt8(ascii: "/"))
         plan.labels[segments] = folder.map { "\(url[...$0])… (live segments)" }
         return LiveSource.Track(
@@ -230,14 +230,14 @@ package struct LoadPlanBuilder {
     ) throws(Failure) -> MediaTitle.Track {
         let rendition = periods.first?.rendition ?? Rendition(id: "", kind: .other)
         let name = Self.name(of: rendition)
-        let place = renditionPlace(name)
+        let index = renditionIndex(name)
         var track = MediaTitle.Track(
             name: name, bitsPerSecond: rendition.bandwidth ?? rendition.averageBandwidth ?? 0,
             setup: [], segments: [])
         track.height = rendition.height
         var list = manifest
         if playsTitles, let period = periods.first, let playlist = period.playlist {
-            list = try add(playlist: playlist.text, of: period, place, manifest: manifest)
+            list = try add(playlist: playlist.text, of: period, index, manifest: manifest)
             track.setup.append(list)
         }
         for period in periods {
@@ -245,7 +245,7 @@ package struct LoadPlanBuilder {
             var needs = PartNeeds()
             for segment in period.segments {
                 let object = try add(
-                    segment.reference.url.text, segment.range, segment.role, place,
+                    segment.reference.url.text, segment.range, segment.role, index,
                     listedBy: list, at: locations)
                 if segment.isClear { needs.takeNoKey() }
                 switch segment.role {
@@ -267,17 +267,17 @@ package struct LoadPlanBuilder {
     private mutating func add(
         playlist url: String, of track: TitleTrack, _ rendition: Int32, manifest: Int32
     ) throws(Failure) -> Int32 {
-        let place = try add(url, nil, .playlist, rendition, listedBy: manifest)
-        plan.finalURLs[place] = track.redirectedPlaylist?.text
-        return place
+        let index = try add(url, nil, .playlist, rendition, listedBy: manifest)
+        plan.finalURLs[index] = track.redirectedPlaylist?.text
+        return index
     }
 
-    private mutating func renditionPlace(_ name: String) -> Int32 {
+    private mutating func renditionIndex(_ name: String) -> Int32 {
         if let place = renditions[name] { return place }
-        let place = Int32(plan.renditions.count)
-        renditions[name] = place
+        let index = Int32(plan.renditions.count)
+        renditions[name] = index
         plan.renditions.append(name)
-        return place
+        return index
     }
 
     /// Returns a name such as `video 720p 3000 kbit/s` or `audio en`, the same for equal renditions
@@ -321,7 +321,7 @@ package struct LoadPlanBuilder {
         listedBy manifest: Int32 = -1, at locations: BaseURLLevels? = nil
     ) throws(Failure) -> Int32 {
         let part = Part(url: url, range: range, locations: locations.map(ObjectIdentifier.init))
-        if let place = places[part] { return place }
+        if let index = places[part] { return index }
         urlBytes += url.utf8.count
         guard plan.objects.count < LoadPlan.maxObjects, urlBytes <= Self.maxURLBytes else {
             throw Failure(
@@ -329,7 +329,7 @@ package struct LoadPlanBuilder {
                 "all targets together have more than \(LoadPlan.maxObjects) objects, or "
                     + "\(Self.maxURLBytes) bytes of URLs")
         }
-        let place = Int32(plan.objects.count)
+        let index = Int32(plan.objects.count)
         var object = LoadPlan.Object(
             url: url, role: role, target: Int32(plan.targets.count - 1))
         object.range = range
@@ -337,8 +337,8 @@ package struct LoadPlanBuilder {
         object.manifest = manifest
         object.locations = locations
         plan.objects.append(object)
-        places[part] = place
-        return place
+        places[part] = index
+        return index
     }
 }
 

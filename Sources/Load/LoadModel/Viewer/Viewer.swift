@@ -23,15 +23,6 @@ package struct Viewer: PlayingViewer, Sendable {
         case end
     }
 
-    /// The object of the current request.
-    enum Request: Sendable, Equatable {
-        case manifest
-        /// An object that segments need: playlist, initialization section, key, index.
-        case need(Int32)
-        case segment
-        case audioSegment
-    }
-
     /// The progress of one track.
     struct Progress: Sendable {
         /// The next segment, and its start.
@@ -43,16 +34,6 @@ package struct Viewer: PlayingViewer, Sendable {
         var readyPart: Int32?
     }
 
-    /// The request of a lane.
-    private struct Channel: Sendable {
-        var request: Request?
-        var tries = RequestTries()
-        /// Time at which a failed request is retried, or a full buffer has space.
-        var resumesSeconds: Double?
-        /// True if it was sent for the pathway before.
-        var isOfOldPathway = false
-    }
-
     /// Tolerance for sums of durations.
     static let toleranceSeconds = 1e-6
 
@@ -62,22 +43,17 @@ package struct Viewer: PlayingViewer, Sendable {
     /// Maximum watched seconds of the title, all passes together.
     let limitSeconds: Double
 
-    var hasManifest = false
     /// The rendition being fetched.
     var track: Int
     /// Fetched objects that tracks need beside segments.
     private var fetched = FetchedNeeds()
-    /// True if video and audio have the objects that their first segments need.
-    private var isSetUp = false
     var video = Progress()
     var audio = Progress()
     /// Start of the current pass of a looping title.
     var passStartSeconds = 0.0
     var estimate = ThroughputEstimate()
     var screen: Screen
-
-    private var videoChannel = Channel()
-    private var audioChannel = Channel()
+    private var requests = ViewerRequests()
     /// Position of the playhead at its next seek.
     var nextSeekSeconds = Double.infinity
     private var isOver = false
@@ -103,30 +79,23 @@ package struct Viewer: PlayingViewer, Sendable {
 
     package func readsBody(_ lane: ViewerLane) -> Bool { false }
 
-    private subscript(lane: ViewerLane) -> Channel {
-        get { lane == .video ? videoChannel : audioChannel }
-        set {
-            if lane == .video { videoChannel = newValue } else { audioChannel = newValue }
-        }
-    }
-
     /// Returns the next action, at first, after a wait, and after `received`.
     package mutating func next(_ lane: ViewerLane = .video, atSeconds now: Double) -> Action {
         guard !isOver else { return .end }
         play(toSeconds: now)
-        if let resumes = self[lane].resumesSeconds {
+        if let resumes = requests[lane].resumesSeconds {
             guard now >= resumes else { return .wait(untilSeconds: resumes) }
-            self[lane].resumesSeconds = nil
+            requests[lane].resumesSeconds = nil
         }
-        if videoChannel.request == nil, audioChannel.request == nil { seekIfDue() }
-        if self[lane].request == nil {
+        if requests.isIdle { seekIfDue() }
+        if requests[lane].object == nil {
             if let full = fullUntilSeconds(lane, now) {
-                self[lane].resumesSeconds = full
+                requests[lane].resumesSeconds = full
                 return .wait(untilSeconds: full)
             }
-            self[lane].request = nextRequest(lane)
+            requests[lane].object = nextRequest(lane)
         }
-        if let request = self[lane].request { return .fetch(object: object(of: request)) }
+        if let request = requests[lane].object { return .fetch(object: object(of: request)) }
         // The other lane has more.
         guard !hasMore else { return .wait(untilSeconds: .infinity) }
         // All segments are fetched: only playback is left.
@@ -157,12 +126,12 @@ package struct Viewer: PlayingViewer, Sendable {
         _ lane: ViewerLane = .video, bytes: Int64, body: [UInt8] = [], tookSeconds: Double,
         atSeconds now: Double, into interval: inout LoadInterval
     ) {
-        guard let request = self[lane].request else { return }
-        let isOld = self[lane].isOfOldPathway
-        self[lane] = Channel()
+        guard let request = requests[lane].object else { return }
+        let isOld = requests[lane].isOfOldPathway
+        requests[lane] = ViewerRequests.Current()
         play(toSeconds: now)
         switch request {
-        case .manifest: hasManifest = true
+        case .manifest: fetched.hasManifest = true
         case .need(let object):
             if !isOld, let number = title.number(of: object) { fetched.insert(number) }
         case .segment, .audioSegment:
@@ -176,36 +145,21 @@ package struct Viewer: PlayingViewer, Sendable {
 
     /// Returns the action after a failed request of a lane.
     package mutating func failed(_ lane: ViewerLane = .video, atSeconds now: Double) -> Action {
-        guard self[lane].request != nil, !isOver else { return .end }
+        guard requests[lane].object != nil, !isOver else { return .end }
         play(toSeconds: now)
-        guard let again = self[lane].tries.failed(atSeconds: now) else {
+        guard let again = requests.failed(lane, atSeconds: now) else {
             screen.fail()
             isOver = true
             return .end
         }
-        endOldRequest(lane)
-        self[lane].resumesSeconds = again
         return .wait(untilSeconds: again)
     }
 
     package var throughput: Double? { estimate.bitsPerSecond }
 
-    package func isLastTry(_ lane: ViewerLane) -> Bool {
-        self[lane].request != nil && self[lane].tries.isLast
-    }
+    package func isLastTry(_ lane: ViewerLane) -> Bool { requests.isLastTry(lane) }
 
-    package mutating func retry(_ lane: ViewerLane) {
-        self[lane].tries = RequestTries()
-        self[lane].resumesSeconds = nil
-        endOldRequest(lane)
-    }
-
-    /// Lets what the new pathway needs be decided again.
-    private mutating func endOldRequest(_ lane: ViewerLane) {
-        guard self[lane].isOfOldPathway else { return }
-        self[lane].request = nil
-        self[lane].isOfOldPathway = false
-    }
+    package mutating func retry(_ lane: ViewerLane) { requests.retry(lane) }
 
     /// Continues on another pathway: its playlists, sections and keys are requested there.
     package mutating func change(to other: MediaTitle, failed: ViewerLane?) {
@@ -218,17 +172,10 @@ package struct Viewer: PlayingViewer, Sendable {
         if let sound = other.audio, sound.segments.count != before.1?.segments.count {
             audio = placed(audio, in: sound.segments)
         }
-        fetched = FetchedNeeds()
-        isSetUp = false
+        fetched.forgetObjects()
         video.readyPart = nil
         audio.readyPart = nil
-        for lane in ViewerLane.allCases where self[lane].request != nil {
-            if lane == failed || self[lane].resumesSeconds != nil {
-                self[lane] = Channel()
-            } else {
-                self[lane].isOfOldPathway = true
-            }
-        }
+        requests.changePathway(failed: failed)
     }
 
     /// Adds played and stalled time since the last call; called once a second and at the end.
@@ -273,15 +220,15 @@ package struct Viewer: PlayingViewer, Sendable {
         return spare > Self.toleranceSeconds ? min(now + spare, seekSeconds(now)) : nil
     }
 
-    private mutating func nextRequest(_ lane: ViewerLane) -> Request? {
-        guard hasManifest else { return lane == .video ? .manifest : nil }
+    private mutating func nextRequest(_ lane: ViewerLane) -> ViewerRequests.Object? {
+        guard fetched.hasManifest else { return lane == .video ? .manifest : nil }
         if lanes > 1 {
             guard lane == .video else { return hasMoreAudio ? audioRequest() : nil }
             return hasMoreVideo ? videoRequest() : nil
         }
-        if !isSetUp {
+        if !fetched.isSetUp {
             if let need = missingVideo() ?? missingAudio() { return .need(need) }
-            isSetUp = true
+            fetched.isSetUp = true
         }
         switch (hasMoreVideo, hasMoreAudio) {
         case (false, false): return nil
@@ -292,13 +239,13 @@ package struct Viewer: PlayingViewer, Sendable {
         }
     }
 
-    private mutating func videoRequest() -> Request {
+    private mutating func videoRequest() -> ViewerRequests.Object {
         choose()
-        return missingVideo().map(Request.need) ?? .segment
+        return missingVideo().map(ViewerRequests.Object.need) ?? .segment
     }
 
-    private mutating func audioRequest() -> Request {
-        missingAudio().map(Request.need) ?? .audioSegment
+    private mutating func audioRequest() -> ViewerRequests.Object {
+        missingAudio().map(ViewerRequests.Object.need) ?? .audioSegment
     }
 
     /// Returns the first missing object that the next video segment needs.
@@ -311,7 +258,7 @@ package struct Viewer: PlayingViewer, Sendable {
         return fetched.missing(of: track, in: title, &audio)
     }
 
-    private func object(of request: Request) -> Int {
+    private func object(of request: ViewerRequests.Object) -> Int {
         switch request {
         case .manifest: Int(title.manifest)
         case .need(let object): Int(object)

@@ -41,6 +41,11 @@ extension LoadComparison {
         if !unclear.isEmpty {
             sentences.append("Unclear, because results vary too much: \(list(unclear)).")
         }
+        let asked = figures.filter { $0.verdict == .asked }.map(\.name)
+        if !asked.isEmpty {
+            sentences.append(
+                "Not judged, because the plans ask for different rates: \(list(asked)).")
+        }
         return sentences.joined(separator: " ")
     }
 
@@ -55,6 +60,7 @@ extension LoadComparison {
     private static func word(_ verdict: Verdict) -> String {
         switch verdict {
         case .better, .worse, .same, .unclear: verdict.rawValue
+        case .asked: "asked load"
         case .none: "no data"
         }
     }

@@ -14,7 +14,7 @@ package struct LoadComparison: Sendable {
     /// Minimum number of values above a quantile in each test.
     private static let minValuesAbove = 10.0
 
-    /// How much worse a figure of the second test may be.
+    /// The allowed deterioration of each figure of the second test.
     package struct Limits: Sendable {
         /// Share, 0 to 1, within which two intervals lie.
         package var confidence = 0.95
@@ -30,6 +30,8 @@ package struct LoadComparison: Sendable {
         case better, same, worse
         /// The interval reaches beyond the tolerance: a longer test is needed.
         case unclear
+        /// The plans ask for different rates, which the figure follows.
+        case asked
         /// The figure has no value in one of the tests, or 0 in the first.
         case none
     }
@@ -67,10 +69,14 @@ package struct LoadComparison: Sendable {
         let measured = Pair(one.whole, other.whole)
         let drawn = zip(one.draws(Self.draws), other.draws(Self.draws)).map(Pair.init)
         var figures: [Figure] = []
+        let isAsked = Self.asksForOtherRates(first, second)
         for definition in Self.definitions(
             hasViewers: first.hasViewers && second.hasViewers, requests: [first, second])
         {
-            figures.append(Self.figure(definition, measured, drawn, limits))
+            figures.append(
+                Self.figure(
+                    definition, measured, drawn, limits,
+                    isAsked: isAsked && definition.followsRate))
         }
         self.figures = figures
         notes = Self.notes(first, second)
@@ -95,6 +101,8 @@ package struct LoadComparison: Sendable {
         var kind: Figure.Kind
         /// True if more is better.
         var isGain = false
+        /// True if it follows the load that a plan asks for, if that is a rate.
+        var followsRate = false
         var value: (Draw) -> Double?
     }
 
@@ -119,20 +127,20 @@ package struct LoadComparison: Sendable {
         let fewest = tests.map { Double($0.requests) }.min() ?? 0
         var all = quantiles.enumerated().filter { _, entry in
             (1 - entry.quantile) * fewest >= minValuesAbove
-        }.map { place, entry in
+        }.map { index, entry in
             Definition(name: "\(entry.name)(total)", kind: .time) {
-                $0.mean > 0 ? $0.quantiles[place] : nil
+                $0.mean > 0 ? $0.quantiles[index] : nil
             }
         }
         all.append(Definition(name: "mean(total)", kind: .time) { $0.mean > 0 ? $0.mean : nil })
         all.append(Definition(name: "error_rate", kind: .share, value: errorRate))
         all.append(
             Definition(
-                name: "rate", kind: .rate, isGain: true,
+                name: "rate", kind: .rate, isGain: true, followsRate: true,
                 value: ratio(.succeededInTime, .loadSeconds)))
         all.append(
             Definition(
-                name: "throughput", kind: .bits, isGain: true,
+                name: "throughput", kind: .bits, isGain: true, followsRate: true,
                 value: ratio(.bitsInTime, .loadSeconds)))
         guard hasViewers else { return all }
         all.append(
@@ -145,7 +153,8 @@ package struct LoadComparison: Sendable {
     }
 
     private static func figure(
-        _ definition: Definition, _ measured: Pair, _ drawn: [Pair], _ limits: Limits
+        _ definition: Definition, _ measured: Pair, _ drawn: [Pair], _ limits: Limits,
+        isAsked: Bool
     ) -> Figure {
         func change(_ pair: Pair) -> Double? {
             guard let first = definition.value(pair.first),
@@ -162,9 +171,23 @@ package struct LoadComparison: Sendable {
             name: definition.name, kind: definition.kind,
             first: definition.value(measured.first), second: definition.value(measured.second),
             change: measuredChange, interval: interval,
-            verdict: verdict(
-                interval, isGain: definition.isGain,
-                tolerance: definition.kind == .share ? limits.shareTolerance : limits.tolerance))
+            verdict: isAsked && interval != nil
+                ? .asked
+                : verdict(
+                    interval, isGain: definition.isGain,
+                    tolerance: definition.kind == .share
+                        ? limits.shareTolerance : limits.tolerance))
+    }
+
+    /// True if the rates of the plans differ: those of the tests say nothing of the target then.
+    private static func asksForOtherRates(
+        _ first: LoadReportFile, _ second: LoadReportFile
+    ) -> Bool {
+        let rates = (first.askedRate, second.askedRate)
+        guard let one = rates.0, let other = rates.1 else {
+            return rates.0 != nil || rates.1 != nil
+        }
+        return abs(one - other) > 1e-9 * max(one, other)
     }
 
     private static func verdict(

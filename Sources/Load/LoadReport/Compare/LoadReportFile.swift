@@ -74,6 +74,22 @@ package struct LoadReportFile: Sendable {
         }
     }
 
+    /// Mean arrivals per second that its plan asks for; nil for users.
+    var askedRate: Double? {
+        guard asked["model"] == .text("open"), case .list(let stages) = asked["stages"] else {
+            return nil
+        }
+        var (arrivals, seconds) = (0.0, 0.0)
+        for stage in stages {
+            guard case .object(let fields) = stage, case .number(let length) = fields["seconds"],
+                case .number(let from) = fields["from"], case .number(let to) = fields["to"]
+            else { continue }
+            arrivals += length * (from + to) / 2
+            seconds += length
+        }
+        return seconds > 0 ? arrivals / seconds : 0
+    }
+
     private static let maxRows = 10_000
 
     private static func detail(_ error: any Error) -> String {
@@ -98,7 +114,7 @@ package struct LoadReportFile: Sendable {
             }
             if isLoaded { inBlock += 1 }
             let last = blocks.count - 1
-            for (place, value) in row.sums.enumerated() { blocks[last].sums[place] += value }
+            for (index, value) in row.sums.enumerated() { blocks[last].sums[index] += value }
             guard let text = row.totalHistogram else { continue }
             do throws(HistogramError) {
                 let histogram = try Histogram(text: text)

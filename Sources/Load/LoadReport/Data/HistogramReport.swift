@@ -31,23 +31,23 @@ package struct HistogramReport: Sendable {
         var hasTooMany = false
         var isTooLarge = false
         try HdrHistogramLog.read(text) { interval in
-            let place = places[interval.tag] ?? series.count
-            if place == series.count {
+            let index = places[interval.tag] ?? series.count
+            if index == series.count {
                 guard series.count < Self.maxTags else {
                     hasTooMany = true
                     return
                 }
-                places[interval.tag] = place
+                places[interval.tag] = index
                 series.append(Series(tag: interval.tag))
             }
-            let sum = series[place].histogram.total
+            let sum = series[index].histogram.total
                 .addingReportingOverflow(interval.histogram.total)
             guard !sum.overflow else {
                 isTooLarge = true
                 return
             }
-            series[place].intervals += 1
-            series[place].histogram.add(interval.histogram)
+            series[index].intervals += 1
+            series[index].histogram.add(interval.histogram)
         }
         if hasTooMany { throw HistogramError(detail: "more than \(Self.maxTags) tags") }
         if isTooLarge { throw HistogramError(detail: "its counts are more than 64 bits hold") }

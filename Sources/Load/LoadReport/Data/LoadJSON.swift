@@ -52,7 +52,7 @@ package enum LoadJSON {
             calibration =
                 ladder?.poolMeasurements ?? [result.poolMeasurement].compactMap(\.self)
             noCalibration =
-                ladder.map(\.calibrationRefusal) ?? result.calibrationRefusal
+                ladder.map(\.noCalibrationReason) ?? result.noCalibrationReason
             name = LoadFormat.name(result.name)
             startedSeconds = result.startedSeconds
             started = timestamp(ofSeconds: result.startedSeconds)
@@ -254,6 +254,8 @@ package enum LoadJSON {
         /// CPU use of the busiest machine.
         let busiestShare: Double?
         let isLimit: Bool
+        /// True if requests were sent late because of other work on the machine.
+        let machineIsBusy: Bool
 
         init(_ result: LoadResult) {
             busiestShare = result.total.machines.isEmpty ? nil : result.busiestShare
@@ -261,6 +263,7 @@ package enum LoadJSON {
             cpuSeconds = result.total.counts.cpuSeconds
             cpuShare = result.cpuShare
             isLimit = result.generatorIsLimit
+            machineIsBusy = result.machineIsBusy
         }
     }
 }

@@ -135,8 +135,9 @@ package struct LoadPrometheus {
             "generator_cpu_ratio", .gauge, "Share of CPU time used of the generators' cores.",
             result.cpuShare)
         add(
-            "generator_is_limit", .gauge, "1 when the generator was the bottleneck.",
-            result.generatorIsLimit ? 1 : 0)
+            "generator_is_limit", .gauge,
+            "1 when the generator, or other work on its machine, was the bottleneck.",
+            result.generatorIsLimit || result.machineIsBusy ? 1 : 0)
         add(
             "shards_not_whole", .gauge, "Shards that are lost, failed or have not ended.",
             Double(result.shards.count { $0.state != .finished }))

@@ -15,6 +15,7 @@ struct LoadSteps: Encodable {
         let broken: [String]
         let limit: String?
         let generatorIsLimit: Bool
+        let machineIsBusy: Bool
         let cpuShare: Double?
         let lateSends: Int64
 
@@ -31,6 +32,7 @@ struct LoadSteps: Encodable {
             limit = step.limit?.rawValue
             broken = result.broken.map(\.threshold.text)
             generatorIsLimit = result.generatorIsLimit
+            machineIsBusy = result.machineIsBusy
             cpuShare = result.busiestShare
             lateSends = result.total.counts.lateSends
         }
@@ -46,6 +48,18 @@ struct LoadSteps: Encodable {
         let rSquared: Double
     }
 
+    /// The load at which throughput stopped rising.
+    struct Knee: Encodable {
+        let level: Double
+        let requestsPerSecond: Double
+    }
+
+    /// What ended a search early, and at which load.
+    struct Stop: Encodable {
+        let reason: String
+        let level: Double
+    }
+
     let kind: String
     let unit: String
     let steps: [Step]
@@ -54,6 +68,10 @@ struct LoadSteps: Encodable {
     let limit: String?
     let isCapped: Bool
     let cap: String?
+    let knee: Knee?
+    let stop: Stop?
+    /// The command that plans with the limit that was found.
+    let plan: String?
     /// For a search: false if the limit of the target was not found.
     let isConclusive: Bool?
     let usl: Law?
@@ -67,6 +85,9 @@ struct LoadSteps: Encodable {
         limit = ladder.limit?.rawValue
         isCapped = ladder.cap != nil
         cap = ladder.cap?.rawValue
+        knee = ladder.knee.map { Knee(level: $0.level, requestsPerSecond: $0.perSecond) }
+        stop = ladder.stop.map { Stop(reason: $0.reason.rawValue, level: $0.level) }
+        plan = LoadFacts.planCommand(ladder)
         isConclusive = ladder.kind == .search ? ladder.isConclusive : nil
         usl = ladder.fit.map { fit in
             let law = fit.scalability

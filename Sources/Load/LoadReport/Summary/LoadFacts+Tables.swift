@@ -75,11 +75,18 @@ extension LoadFacts {
             if case .open = result.scenario.model {
                 " of \(LoadFormat.count(counts.planned)) planned"
             } else { "" }
+        // Viewers that still played at the end of the warm-up end in the measured time.
+        let warm = result.warmUp.counts
+        let earlier = max(warm.viewersStarted - warm.viewersEnded, 0)
+        let beside =
+            earlier > 0
+            ? ", beside \(LoadFormat.count(earlier)) of the warm-up; of these and those" : ","
         let rate = counts.playedSeconds > 0 ? counts.playedBits / counts.playedSeconds : nil
         return [
             Row(
                 name: "viewers", value: LoadFormat.count(counts.viewersStarted),
-                remark: "started\(planned), \(LoadFormat.count(counts.viewersEnded)) ended, "
+                remark: "started\(planned)\(beside) "
+                    + "\(LoadFormat.count(counts.viewersEnded)) ended, "
                     + "\(LoadFormat.count(counts.viewersFailed)) of them failed"),
             Row(
                 name: "played", value: HumanFormat.duration(seconds: counts.playedSeconds),

@@ -142,8 +142,8 @@ struct LoadFacts {
     /// Names the classes of viewers with their shares.
     private static func text(_ classes: [ViewerClass]) -> String {
         let whole = classes.reduce(0) { $0 + $1.weight }
-        let named = classes.prefix(5).enumerated().map { place, type in
-            "\(LoadFormat.name(type.name(at: place))) "
+        let named = classes.prefix(5).enumerated().map { index, type in
+            "\(LoadFormat.name(type.name(at: index))) "
                 + LoadFormat.percent(type.weight / whole)
         }
         let rest = classes.count - named.count

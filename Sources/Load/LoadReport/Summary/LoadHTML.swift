@@ -89,10 +89,12 @@ package struct LoadHTML {
     private var steps: String {
         guard let ladder else { return "" }
         let table = facts.ladder(ladder)
-        let last = ladder.steps.lastIndex { $0.level == ladder.highest }
+        let found = ladder.knee?.level ?? ladder.highest
+        let last = ladder.steps.lastIndex { $0.level == found }
         return HTMLText.section(
             table.title,
             HTMLText.list(LoadFacts.conclusions(ladder))
+                + (ladder.kind == .search ? ladderCharts(ladder) : "")
                 + HTMLText.table(
                     table.headings, table.rows, text: table.text, marked: last.map { [$0] } ?? []))
     }
@@ -155,6 +157,46 @@ package struct LoadHTML {
             warmUpSeconds: result.warmUpSeconds, drainStartSeconds: result.drainStartSeconds,
             format: format, isLogarithmic: isLogarithmic, isWhole: isWhole, merge: merge
         ).text
+    }
+
+    /// Latency, throughput and errors by load, of the last try of each.
+    private func ladderCharts(_ ladder: LoadLadder) -> String {
+        func chart(
+            _ caption: String, isLogarithmic: Bool = false, _ format: @escaping (Double) -> String,
+            _ series: [(name: String, value: (LoadResult) -> Double?)]
+        ) -> String {
+            let chart = LadderChart(
+                caption: caption,
+                series: series.map { line in
+                    LadderChart.Series(
+                        name: line.name,
+                        points: ladder.lastTries.compactMap { step in
+                            line.value(step.result).map { (step.level, $0) }
+                        })
+                },
+                name: { LoadFacts.name($0, ladder.unit) }, format: format,
+                isLogarithmic: isLogarithmic)
+            return chart.text
+        }
+        func latency(_ quantile: Double) -> (LoadResult) -> Double? {
+            { result in
+                result.total[.total].flatMap {
+                    $0.isEmpty ? nil : Double($0.value(quantile: quantile))
+                }
+            }
+        }
+        return chart(
+            "Total by load", isLogarithmic: true, { LoadFormat.time(microseconds: $0) },
+            [("p50", latency(0.5)), ("p95", latency(0.95)), ("p99", latency(0.99))])
+            + chart(
+                "Successful requests per second by load", { Quantity.rate($0) },
+                [("succeeded", \.requestsPerSecond)])
+            + chart(
+                "Share of requests by load", { LoadFormat.percent($0) },
+                [
+                    ("failed", { $0.figure(.errorRate) }),
+                    ("sent late", { $0.figure(.lateSendRatio) }),
+                ])
     }
 
     private var rateCharts: String {

@@ -42,29 +42,46 @@ extension LoadResult {
 
     /// True if the generator, not the target, was the bottleneck.
     package var generatorIsLimit: Bool {
-        (busiestShare ?? 0) > LoadHealth.maxCPUShare || isLate
+        let share = busiestShare ?? 0
+        return share > LoadHealth.maxCPUShare || isLate && share >= LoadHealth.minLateCPUShare
     }
+
+    /// True if requests were sent late although the generator used little CPU: other work on its
+    /// machine took it.
+    package var machineIsBusy: Bool { isLate && !generatorIsLimit }
 
     /// The measurements that make the generator the bottleneck, such as `CPU 93 %`.
     var generatorLimits: String {
-        var limits: [String] = []
-        if let share = busiestShare, share > LoadHealth.maxCPUShare {
-            limits.append("CPU \(LoadFormat.percent(share))")
-        }
-        if isLate { limits.append("\(LoadFormat.percent(figure(.lateSendRatio))) sent late") }
-        return limits.joined(separator: ", ")
+        let cpu = "CPU \(LoadFormat.percent(busiestShare))"
+        return isLate ? "\(cpu), \(lateShare) sent late" : cpu
     }
 
-    private var isLate: Bool {
+    /// CPU use of the generator, such as `2.14 % of its 2 cores`; on a cluster that of the busiest
+    /// machine.
+    var generatorUse: String {
+        let cores = total.busiestMachine?.cores ?? generatorCores
+        return "\(LoadFormat.percent(busiestShare)) of its \(LoadFormat.cores(cores))"
+    }
+
+    /// Share of the requests that were sent late, such as `5.83 %`.
+    var lateShare: String { LoadFormat.percent(figure(.lateSendRatio)) }
+
+    /// True if more requests were sent late than with any generator.
+    var isLate: Bool {
         total.counts.lateSends >= LoadHealth.fewLateSends
             && (figure(.lateSendRatio) ?? 0) > LoadHealth.maxLateShare
     }
 
     /// The reason why a step of a search fails; nil if its load was sent in full and all thresholds
     /// pass.
+    ///
+    /// Requests that are sent late come in bursts, which may break a threshold that the planned load
+    /// would not. So late sends count before thresholds.
     package var limit: LoadLadder.Limit? {
         if ending == .capped { return .cap }
-        if !broken.isEmpty || ending == .aborted { return .threshold }
+        let isBroken = !broken.isEmpty || ending == .aborted
+        if isLate, isBroken || isWhole { return machineIsBusy ? .machineBusy : .generator }
+        if isBroken { return .threshold }
         if !isWhole { return .worker }
         if generatorIsLimit { return .generator }
         if fallsBehind { return .fellBehind }
@@ -124,10 +141,14 @@ extension LoadResult {
                     + "use more workers.")
         }
         if isLate {
+            let why =
+                machineIsBusy
+                ? ", and the generator used \(generatorUse): the machine is busy with other work."
+                : ": the generator fell behind its schedule."
             warnings.append(
-                "\(LoadFormat.percent(figure(.lateSendRatio))) of the requests were sent "
+                "\(lateShare) of the requests were sent "
                     + "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) late although a slot "
-                    + "was free: the generator fell behind its schedule.")
+                    + "was free\(why)")
         }
         if total.counts.missedSends > 0 {
             warnings.append(
@@ -218,6 +239,14 @@ extension LoadResult {
 
     private var sampleWarnings: [String] {
         var warnings: [String] = []
+        let (failed, all) = (warmUp.counts.failed, warmUp.counts.ended)
+        if failed >= LoadHealth.fewWarmUpFailures,
+            Double(failed) > LoadHealth.maxWarmUpFailureShare * Double(all)
+        {
+            warnings.append(
+                "\(HumanFormat.count(failed, "request")) of \(HumanFormat.count(all)) failed in the "
+                    + "warm-up, which is in no result.")
+        }
         if total.counts.ended == 0 {
             warnings.append(
                 "No request ended in the measured time: there is no result.")

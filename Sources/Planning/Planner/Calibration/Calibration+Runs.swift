@@ -30,6 +30,7 @@ extension Calibration {
         // The fitted latency has all of a transfer's time besides its bytes.
         set("worker.connectionEfficiency", Measured(one: 1, count: runs.count))
         takeSettings(runs)
+        add(sizes: runs.map { $0.bytes / $0.segments })
         add(notes: FitNotes(fit).texts)
     }
 

@@ -11,6 +11,8 @@ package struct Calibration: Sendable {
     package private(set) var sources: [String] = []
     /// Errors of a fit and what it leaves open, a sentence each.
     package private(set) var notes: [String] = []
+    /// Mean bytes of the fetches of each measurement that has them.
+    private(set) var sizes: [Double] = []
 
     /// CPU time of a segment besides its bytes, used if runs do not show it.
     private let cpuMicrosecondsPerSegment: Double
@@ -45,9 +47,15 @@ package struct Calibration: Sendable {
             guard let reason = file.noCalibration, file.calibration?.isEmpty ?? true else {
                 continue
             }
-            throw PlannerError(
-                field: "the load test", given: "not a measurement of workers",
-                allowed: String(reason.prefix(200)))
+            throw file.ladder?.kind == SearchReport.kind
+                ? PlannerError(
+                    field: "the load test",
+                    given: "a search for the limit of a server, not a measurement of workers",
+                    allowed: "use --origin-from FILE if it was at the origin, --edge-from FILE at "
+                        + "an edge")
+                : PlannerError(
+                    field: "the load test", given: "not a measurement of workers",
+                    allowed: String(reason.prefix(200)))
         }
         return files.flatMap(\.parts)
     }
@@ -81,11 +89,13 @@ package struct Calibration: Sendable {
     mutating func set(_ path: String, _ value: Measured) { values[path] = value }
     mutating func add(source: String) { sources.append(source) }
     mutating func add(notes texts: [String]) { notes += texts }
+    mutating func add(sizes bytes: [Double]) { sizes += bytes.filter { $0 > 0 } }
 
     // MARK: Runs
 
     private mutating func take(_ runs: [MeasuredRun]) throws(PlannerError) {
         for (index, run) in runs.enumerated() { try run.check(number: index + 1) }
+        add(sizes: runs.compactMap { $0.meanBytes ?? $0.segmentBytes })
         takeTransfers(runs.filter { $0.kind == .transfer })
         takeQueues(runs.filter { $0.kind == .queue })
         try takePools(runs.filter { $0.kind == .pool })
@@ -299,6 +309,7 @@ private struct MeasuredRun: Decodable {
     var calibration: [MeasuredRun]?
     /// The reason why it has none.
     var noCalibration: String?
+    var ladder: SearchReport.Ladder?
 
     var parts: [MeasuredRun] { calibration?.flatMap(\.parts) ?? [self] }
 

@@ -5,9 +5,28 @@ struct FitNotes {
 
     init(_ fit: PoolFit) { self.fit = fit }
 
-    var texts: [String] { [errors] + outliers + open + rivals }
+    var texts: [String] { short + [errors] + outliers + open + rivals }
 
     private var many: String { fit.runs.count == 1 ? "one run" : "\(fit.runs.count) runs" }
+
+    /// Seconds below which the start and the end are much of a run.
+    private static let shortSeconds = 5.0
+
+    private var short: [String] {
+        let numbers = fit.runs.indices.filter { fit.runs[$0].seconds < Self.shortSeconds }
+        guard let shortest = numbers.map({ fit.runs[$0].seconds }).min() else { return [] }
+        let reports =
+            numbers.count == fit.runs.count
+            ? many
+            : numbers.count == 1
+                ? "report \(numbers[0] + 1)"
+                : "reports " + numbers.map { "\($0 + 1)" }.joined(separator: ", ")
+        return [
+            "Too short to rely on: \(reports) of less than \(Self.rounded(Self.shortSeconds)) s "
+                + "(\(ShortText.seconds(shortest))), of which the start and the end are much. Use "
+                + "runs of 10 s or more, with more segments."
+        ]
+    }
 
     private var errors: String {
         let squares = fit.errors.reduce(0) { $0 + $1 * $1 }

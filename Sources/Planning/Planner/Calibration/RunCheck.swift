@@ -62,9 +62,10 @@ package struct RunCheck: Codable, Hashable, Sendable {
         }
         let rate = time.segmentsPerSecond(bytes: size)
         let tries = run.segments * values[.attempts]
-        let seconds =
-            (values.known(.startSeconds) ?? 0)
-            + time.seconds(segments: run.segments, bytes: size) * values[.attempts]
+        let start = values.known(.startSeconds) ?? 0
+        let (bottleneck, longest) = time.longest(segments: run.segments, bytes: size)
+        let transfers = longest * values[.attempts]
+        let seconds = start + transfers
         var rows: [Row] = []
         func add(_ figure: String, _ unit: String, _ predicted: Double, _ measured: Double?) {
             guard let measured else { return }
@@ -76,10 +77,6 @@ package struct RunCheck: Codable, Hashable, Sendable {
         add("time", "s", seconds, run.seconds)
         add("segments per second", "1/s", run.segments / seconds, run.segments / run.seconds)
         add("bandwidth", "bit/s", run.bytes * 8 / seconds, run.bytes * 8 / run.seconds)
-        // The same number of segments with the plan's size; all other figures use the run's size.
-        add(
-            "bytes, with the plan's segments", "B", run.segments * Demand(values).fillSegmentBytes,
-            run.bytes)
         add("retries", "", tries - run.segments, run.retries)
         add("assets failed", "", 0, run.assetsFailed)
         // All are submitted at the start, and each waits for the earlier ones.
@@ -93,10 +90,17 @@ package struct RunCheck: Codable, Hashable, Sendable {
         add("fetch time", "s", speed.transferSeconds, run.fetchSeconds)
         add("CV² of fetch times", "", values[.serviceCV2], run.fetchCV2)
         self.rows = rows
+        let connections = Scenario.plain(max(1, values[.connections]).rounded())
+        let pool =
+            "\(run.workers) \(run.workers == 1 ? "worker" : "workers") with \(connections) "
+            + "connections\(run.workers == 1 ? "" : " each") and segments of "
+            + ShortText.bytes(size)
         var notes = [
-            "\(run.workers) \(run.workers == 1 ? "worker; it" : "workers; one of them") "
-                + "does \(Self.rounded(speed.segmentsPerSecond)) segments of "
-                + "\(Self.rounded(size)) bytes per second, limited by \(speed.bound.rawValue)."
+            "The plan's time is for \(pool): \(ShortText.seconds(transfers)) by "
+                + Self.reason(bottleneck, speed)
+                + (start > 0
+                    ? ", and \(ShortText.seconds(start)) before the first transfer "
+                        + "(pool.startSeconds)." : ".")
         ]
         if run.utilisation == nil || run.waits == nil {
             notes.append("The report has no waits or worker statistics.")
@@ -104,14 +108,25 @@ package struct RunCheck: Codable, Hashable, Sendable {
         self.notes = notes
     }
 
-    private static func rounded(_ value: Double) -> String {
-        Scenario.plain((value * 10).rounded() / 10)
+    /// Names what the transfers of a run wait for.
+    private static func reason(_ bottleneck: RunTime.Bottleneck, _ speed: WorkerSpeed) -> String {
+        switch bottleneck {
+        case .connections: "rounds of transfers over the connections"
+        case .workers:
+            switch speed.bound {
+            case .measured: "the measured speed of a worker"
+            case .cpu: "the CPU of a worker"
+            case .network, .connections: "the \(speed.bound.rawValue) of a worker"
+            }
+        case .requests: "the origin's limit of requests"
+        case .bandwidth: "the origin's limit of bandwidth"
+        }
     }
 }
 
 extension RunCheck.Run {
     /// Throws for a run that fetched nothing or took no time, and for impossible figures.
-    func check() throws(PlannerError) {
+    package func check() throws(PlannerError) {
         guard 1...100_000 ~= workers else {
             throw PlannerError(
                 field: "totals.work.workers", given: "\(workers)", allowed: "use 1 to 100000")

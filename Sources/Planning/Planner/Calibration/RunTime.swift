@@ -21,9 +21,19 @@ struct RunTime {
             bytesPerSecond / max(1, bytes))
     }
 
-    /// Time of a run of `segments`, each of `bytes`. Slots work in rounds. A rate lets its requests
-    /// start at the begin of each window; the last ones still have to be answered.
+    /// What a run waits for.
+    enum Bottleneck: CaseIterable { case connections, workers, requests, bandwidth }
+
+    /// Time of a run of `segments`, each of `bytes`.
     func seconds(segments: Double, bytes: Double) -> Double {
+        longest(segments: segments, bytes: bytes).seconds
+    }
+
+    /// Returns the time of a run and its bottleneck. Slots work in rounds. A rate lets its requests
+    /// start at the begin of each window; the last ones still have to be answered.
+    func longest(
+        segments: Double, bytes: Double
+    ) -> (bottleneck: Bottleneck, seconds: Double) {
         let rounds = Self.rounds(segments, slots)
         let nominal = max(1, 1 / requestsPerSecond)
         let window = nominal * requestWindowSeconds
@@ -33,11 +43,17 @@ struct RunTime {
         let inLastRound = segments - (rounds - 1) * slots
         let late = max(0, Self.rounds(inLastRound, inWindow) - 1)
         let inLastWindow = segments - windows * min(inWindow, segments)
-        return max(
-            rounds * slots / slotsPerSecond + late * window, segments / workersPerSecond,
-            windows > 0
-                ? windows * window + Self.rounds(inLastWindow, slots) * transferSeconds : 0,
-            segments * bytes / bytesPerSecond)
+        let times: [(bottleneck: Bottleneck, seconds: Double)] = [
+            (.connections, rounds * slots / slotsPerSecond + late * window),
+            (.workers, segments / workersPerSecond),
+            (
+                .requests,
+                windows > 0
+                    ? windows * window + Self.rounds(inLastWindow, slots) * transferSeconds : 0
+            ),
+            (.bandwidth, segments * bytes / bytesPerSecond),
+        ]
+        return times.dropFirst().reduce(times[0]) { $1.seconds > $0.seconds ? $1 : $0 }
     }
 
     private static func rounds(_ segments: Double, _ atATime: Double) -> Double {

@@ -93,10 +93,10 @@ struct Figures {
         let sorted = values.sorted()
         func quantile(_ share: Double) -> Double {
             guard let last = sorted.last else { return 0 }
-            let place = share * Double(sorted.count - 1)
-            let index = Int(place)
+            let position = share * Double(sorted.count - 1)
+            let index = Int(position)
             guard index + 1 < sorted.count else { return last }
-            return sorted[index] + (sorted[index + 1] - sorted[index]) * (place - Double(index))
+            return sorted[index] + (sorted[index + 1] - sorted[index]) * (position - Double(index))
         }
         return Uncertainty.Range(
             figure: figure, unit: unit, p10: quantile(0.1), p50: quantile(0.5), p90: quantile(0.9))

@@ -8,7 +8,7 @@ enum Ranking {
         while start < order.count {
             var end = start
             while end + 1 < order.count, values[order[end + 1]] == values[order[start]] { end += 1 }
-            for place in start...end { ranks[order[place]] = Double(start + end) / 2 + 1 }
+            for index in start...end { ranks[order[index]] = Double(start + end) / 2 + 1 }
             start = end + 1
         }
         return ranks

@@ -8,7 +8,7 @@ package struct CDNPrices: Hashable, Sendable {
     /// Least amount per month, committed by contract; nil without.
     package var minimum: PriceBook.Price?
 
-    /// How delivered traffic is billed.
+    /// The unit by which delivered traffic is billed.
     package enum Delivery: Hashable, Sendable {
         /// By bytes, in tiers.
         case volume(PriceBook.Egress)

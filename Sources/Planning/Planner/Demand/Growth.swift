@@ -48,11 +48,15 @@ package struct Growth: Codable, Hashable, Sendable {
 
     /// Returns the steps of `count` months from now, 0 to 120; the first is the plan itself. They
     /// end before `maxUsers` is exceeded.
-    static func forecast(_ values: ScenarioValues, _ now: Sizing, months count: Int) -> [Step] {
+    ///
+    /// - Parameter method: for the waits of later months.
+    static func forecast(
+        _ values: ScenarioValues, _ now: Sizing, months count: Int, _ method: WaitMethod
+    ) -> [Step] {
         var steps = [Step(values: values, sizing: now)]
         for month in 0..<max(0, count) {
             let grown = Self.grown(values, by: month + 1)
-            let sizing = Sizing(grown)
+            let sizing = Sizing(grown, method)
             if sizing.demand.monthlyActiveUsers > Self.maxUsers { break }
             steps.append(Step(values: grown, sizing: sizing))
         }

@@ -303,8 +303,8 @@ extension ScenarioInput {
             range(24, 720, 14_000), "Mean time from a worker's start to its failure.",
             source:
                 "Barroso, Hölzle and Ranganathan, The Datacenter as a Computer (2018): over 95 % of "
-                + "machines restart less often than once a month; low: Google Cloud's preemptible "
-                + "machines, a day; high: Amazon's Spot Instance Advisor, under 5 % a month"),
+                + "machines restart less often than once a month. Low: Google Cloud's preemptible "
+                + "machines, a day. High: Amazon's Spot Instance Advisor, under 5 % a month"),
         row(
             .startSeconds, "pool.startSeconds", "s", 0...3_600, .none("0"),
             "With --check: time of a run before its first transfer and after its last."),

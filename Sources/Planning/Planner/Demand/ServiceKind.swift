@@ -73,7 +73,7 @@ package enum ServiceKind: String, CaseIterable, Codable, Sendable {
         .peakShare: range(
             0.156, 0.25, 0.41,
             "Hotstar, World Cup 2019: 15.6 of 100 million daily users (India v Pakistan), 25.3 of "
-                + "over 100 million (India v New Zealand); NOS, World Cup 2010: 0.12 of 0.5 million; "
+                + "over 100 million (India v New Zealand). NOS, World Cup 2010: 0.12 of 0.5 million. "
                 + "Hotstar, IPL final 2018: 10.7 of 26 million"),
         .minutesPerDay: range(30, 60, 150),
         .titles: range(1, 1, 4),

@@ -85,7 +85,7 @@ struct SiteFill {
     private mutating func evict(keeping head: [Int], _ ranked: [Int]) {
         guard storedBytes > limits.storageBytes else { return }
         var rank = [Int](repeating: .max, count: sizes.count)
-        for (place, title) in ranked.enumerated() { rank[title] = place }
+        for (index, title) in ranked.enumerated() { rank[title] = index }
         var isKept = [Bool](repeating: false, count: sizes.count)
         for title in head { isKept[title] = true }
         let others = isStored.indices.filter { isStored[$0] && !isKept[$0] }

@@ -36,28 +36,35 @@ package struct PlanSimulation: Codable, Hashable, Sendable {
     /// Default lease time (docs/queue.md): jobs of a killed worker wait so long.
     static let leaseSeconds = 30.0
 
-    init(_ values: ScenarioValues, _ sizing: Sizing, jobs: Int, seed: UInt64) {
+    init(
+        _ values: ScenarioValues, _ sizing: Sizing, _ method: WaitMethod, jobs: Int, seed: UInt64
+    ) {
         self.seed = seed
         guard let workers = sizing.workers.total else {
             (rows, hours) = ([], [])
             notes = ["Nothing was simulated: no pool suffices."]
             return
         }
-        let peak = PeakRun(values, sizing, workers: workers, jobs: jobs, seed: seed)
+        let peak = PeakRun(values, sizing, method, workers: workers, jobs: jobs, seed: seed)
         let day = DayRun(values, sizing, workers: workers, jobs: jobs, seed: seed)
         rows = peak.rows + day.rows
         hours = day.hours
-        notes = peak.notes + day.notes
+        notes =
+            peak.notes + day.notes
+            + (method == .formulas ? [] : ["The plan's figures of a day are by formulas."])
     }
 }
 
-/// Simulates the busiest hour as a steady state, to verify the formulas.
+/// Simulates the busiest hour as a steady state, to verify the plan's figures.
 struct PeakRun {
     private(set) var rows: [PlanSimulation.Row] = []
     private(set) var notes: [String] = []
 
-    init(_ values: ScenarioValues, _ sizing: Sizing, workers: Int, jobs: Int, seed: UInt64) {
-        let pool = OnDemandPool(values, sizing.demand)
+    init(
+        _ values: ScenarioValues, _ sizing: Sizing, _ method: WaitMethod, workers: Int, jobs: Int,
+        seed: UInt64
+    ) {
+        let pool = OnDemandPool(values, sizing.demand, method)
         let model = pool.waiting(workers)
         guard pool.arrivalsPerSecond > 0 else {
             notes.append("Nothing is fetched on demand, so no peak was simulated.")
@@ -70,12 +77,15 @@ struct PeakRun {
         var simulation = PoolSimulation(
             workers: 1, slotsPerWorker: model.servers,
             arrivalsPerSecond: [pool.arrivalsPerSecond],
-            service: TimeDistribution(meanSeconds: model.serviceSeconds, cv2: pool.serviceCV2),
+            service: TimeDistribution(
+                meanSeconds: model.serviceSeconds, cv2: pool.serviceCV2,
+                shape: method == .formulas ? .phases : QueueQuestion(model).serviceShape),
             jobs: jobs)
         simulation.arrivalCV2 = pool.arrivalCV2
         simulation.warmUpJobs = jobs / 10
         simulation.seed = seed
         let result = simulation.run()
+        let planned = pool.waits(workers)
         func row(_ figure: String, _ unit: String, _ predicted: Double, _ simulated: Double) {
             rows.append(
                 PlanSimulation.Row(
@@ -84,11 +94,11 @@ struct PeakRun {
                     simulated: simulated.isFinite ? simulated : nil))
         }
         row("in use", "", model.utilisation, result.utilisation)
-        row("queue", "", model.meanQueueLength, result.meanQueueLength)
-        row("mean wait", "s", model.meanWaitSeconds, result.waits.mean)
+        row("queue", "", planned.meanQueueLength, result.meanQueueLength)
+        row("mean wait", "s", planned.meanWaitSeconds, result.waits.mean)
         for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
             row(
-                "\(name) of waits", "s", model.waitSeconds(quantile: quantile),
+                "\(name) of waits", "s", planned.waitSeconds(quantile: quantile),
                 result.waits.quantile(quantile))
         }
         notes.append(

@@ -1,6 +1,7 @@
 import Statistics
 
-/// Simulates a queue until the mean wait is known to 2 %, or to the maximum number of jobs.
+/// Simulates a queue until the mean wait is known to 2 %, or to the maximum number of jobs. Where no
+/// job of the first run waits, there is no other.
 package struct QueueSimulation: Sendable, Hashable {
     package static let standardJobs = 20_000_000
     /// A larger pool takes too long to fill.
@@ -20,13 +21,17 @@ package struct QueueSimulation: Sendable, Hashable {
         self.maxJobs = maxJobs
     }
 
+    /// Load up to which the pool fills within the warm-up.
+    var maxSteadyLoad: Double { min(Self.maxLoad, Double(maxJobs) / Self.jobsPerErlang) }
+
     /// Simulates `servers` servers, more than the load.
     package func run(_ question: QueueQuestion, servers: Int) -> SimulatedQueue {
         var jobs = first(question)
         while true {
             let queue = run(question, servers: servers, jobs: jobs)
-            let isKnown = queue.marginSeconds <= Self.wantedMargin * queue.meanWaitSeconds
-            guard !isKnown, jobs < maxJobs else { return queue }
+            guard let margin = queue.marginSeconds, jobs < maxJobs,
+                margin > Self.wantedMargin * queue.meanWaitSeconds
+            else { return queue }
             jobs = min(maxJobs, jobs * 5)
         }
     }
@@ -43,7 +48,8 @@ package struct QueueSimulation: Sendable, Hashable {
     private func run(_ question: QueueQuestion, servers: Int, jobs: Int) -> SimulatedQueue {
         // In service times, so that waits of microseconds are not rounded to 0.
         var pool = PoolSimulation(
-            workers: servers, arrivalsPerSecond: [question.load],
+            // A job has to wait for others only: more servers than jobs change nothing.
+            workers: min(servers, jobs), arrivalsPerSecond: [question.load],
             service: TimeDistribution(
                 meanSeconds: 1, cv2: question.serviceCV2, shape: question.serviceShape), jobs: jobs)
         pool.arrivalCV2 = question.arrivalCV2
@@ -66,8 +72,13 @@ package struct SimulatedQueue: Sendable {
     let result: SimulationResult
 
     package var meanWaitSeconds: Double { result.waits.mean * serviceSeconds }
-    /// Half-width of the 95 % interval of the mean.
-    package var marginSeconds: Double { result.meanWaitMargin * serviceSeconds }
+    /// Jobs of which the waits are known, those after the warm-up.
+    package var countedJobs: Int { result.waits.count }
+    /// Half-width of the 95 % interval of the mean; nil if no job waited, because the interval is not
+    /// known then.
+    package var marginSeconds: Double? {
+        result.waits.mean > 0 ? result.meanWaitMargin * serviceSeconds : nil
+    }
     package var meanQueueLength: Double { result.waits.mean * load }
     package var probabilityOfWait: Double { 1 - result.waits.share(atMost: 0) }
 

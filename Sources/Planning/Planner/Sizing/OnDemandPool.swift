@@ -1,3 +1,4 @@
+import Model
 package import Statistics
 
 /// A pool of workers for on-demand fetches, and the waits of fetches.
@@ -12,6 +13,7 @@ package struct OnDemandPool: Sendable {
     package let arrivalCV2: Double
     package let serviceCV2: Double
     package let correction: WaitingModel.Correction
+    package let method: WaitMethod
     /// Time before any wait for a transfer slot.
     package let dispatch: DispatchTime
     /// The origin's limit; nil without one.
@@ -26,12 +28,18 @@ package struct OnDemandPool: Sendable {
         let perSecond: Double
     }
 
-    package init(_ values: ScenarioValues, _ demand: Demand) {
+    package init(
+        _ values: ScenarioValues, _ demand: Demand, _ method: WaitMethod = .formulas
+    ) {
         self.init(
-            values, demand, miss: WorkerSpeed(values, bytes: demand.missBytes), heedsOrigin: true)
+            values, demand, miss: WorkerSpeed(values, bytes: demand.missBytes), heedsOrigin: true,
+            method)
     }
 
-    init(_ values: ScenarioValues, _ demand: Demand, miss: WorkerSpeed, heedsOrigin: Bool) {
+    init(
+        _ values: ScenarioValues, _ demand: Demand, miss: WorkerSpeed, heedsOrigin: Bool,
+        _ method: WaitMethod = .formulas
+    ) {
         arrivalsPerSecond = demand.peakMissesPerSecond
         let scalability = Scalability(
             alpha: values[.contention], beta: values[.coherency], gamma: miss.segmentsPerSecond)
@@ -41,6 +49,7 @@ package struct OnDemandPool: Sendable {
         arrivalCV2 = values[.arrivalCV2]
         serviceCV2 = values[.serviceCV2]
         correction = values.correction
+        self.method = method
         dispatch = DispatchTime(values)
         originMost = heedsOrigin ? OriginLimits(values).most(of: miss) : nil
         atOrigin = originMost.flatMap { most in
@@ -60,7 +69,7 @@ package struct OnDemandPool: Sendable {
     /// Number of workers from which on the origin's limit binds; nil if it never does.
     package var workersAtOrigin: Int? { atOrigin?.workers }
 
-    /// Returns the queue of `workers` workers.
+    /// Returns the queue of `workers` workers, by formulas.
     package func waiting(
         _ workers: Int, by correction: WaitingModel.Correction? = nil
     ) -> WaitingModel {
@@ -75,17 +84,31 @@ package struct OnDemandPool: Sendable {
             serviceCV2: serviceCV2, correction: correction ?? self.correction)
     }
 
+    /// Returns the waits of `workers` workers by the pool's method. A simulation takes a tenth of a
+    /// second.
+    package func waits(_ workers: Int) -> QueueWaits {
+        let model = waiting(workers)
+        guard case .simulation(let simulation) = method, model.load > 0, model.utilisation < 1
+        else { return .formula(model) }
+        return .simulation(simulation.run(QueueQuestion(model), servers: model.servers))
+    }
+
     /// Returns the seconds from submission to the start of the transfer that a share of `quantile`
     /// does not exceed; infinite for a growing queue.
-    ///
-    /// It adds the quantiles of dispatch time and of the wait. The sum is at least the quantile of
-    /// the total if both are long together, and otherwise slightly above it.
     package func waitSeconds(_ workers: Int, quantile: Double) -> Double {
-        waiting(workers).waitSeconds(quantile: quantile) + dispatch.seconds(quantile: quantile)
+        waitSeconds(waits(workers), quantile: quantile)
+    }
+
+    /// Adds the quantiles of dispatch time and of the wait. The sum is at least the quantile of the
+    /// total if both are long together, and otherwise slightly above it.
+    func waitSeconds(_ waits: QueueWaits, quantile: Double) -> Double {
+        waits.waitSeconds(quantile: quantile) + dispatch.seconds(quantile: quantile)
     }
 
     /// Returns the minimum number of workers with which a share of `level` of all fetches starts
     /// within `seconds`, at a utilization of at most `maxUtilisation`; nil if no number suffices.
+    ///
+    /// - Parameter correction: a formula to use in place of the pool's method.
     package func fewest(
         level: Double, withinSeconds seconds: Double, maxUtilisation: Double, atMost: Int,
         by correction: WaitingModel.Correction? = nil
@@ -100,9 +123,15 @@ package struct OnDemandPool: Sendable {
         // Throughput falls beyond the law's peak and stays constant beyond the origin's limit.
         var most = max(first, min(atMost, scalability.peakN.map { wholeDown($0) } ?? atMost))
         if let atOrigin { most = max(first, min(most, atOrigin.workers)) }
-        return minSufficient(from: first, atMost: most) { workers in
-            waiting(workers, by: correction).serviceLevel(withinSeconds: left) >= level
+        let found = minSufficient(from: first, atMost: most) { workers in
+            let waits = correction.map { .formula(waiting(workers, by: $0)) } ?? waits(workers)
+            return waits.serviceLevel(withinSeconds: left) >= level
         }
+        guard let found, correction == nil, case .corrected(let difference) = method else {
+            return found
+        }
+        let more = (difference * waiting(found).load.squareRoot()).rounded()
+        return min(most, max(first, found + Int(saturating: more)))
     }
 
     /// Returns ⌈a + β√a⌉ transfers in workers: a check on the plan, for a probability `waiting` of

@@ -28,7 +28,8 @@ extension Plan {
     }
 
     static func notes(
-        _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing
+        _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing,
+        _ simulated: SimulatedWaits?
     ) -> [String] {
         let demand = sizing.demand
         var notes = atOrigin(values, sizing)
@@ -52,12 +53,7 @@ extension Plan {
                     + "know it.")
         }
         notes += peaks(scenario, demand) + content(scenario, values, demand)
-        if let reason = outsideFormulas(values), demand.peakMissesPerSecond > 0 {
-            notes.append(
-                "Waits are by formulas, and \(reason) is outside the range in which these are "
-                    + "within \(FormulaRange.errorPercent) % of simulated waits: there they are "
-                    + "mostly longer than simulated ones. --simulate prints both.")
-        }
+        notes += waits(values, demand, simulated)
         if let currency = scenario.money.currency {
             let rates = scenario.money.exchange.filter { $0.key != currency }
                 .sorted { $0.key < $1.key }
@@ -78,20 +74,35 @@ extension Plan {
                 "Square-root staffing needs \(check) workers so that hardly any fetch "
                     + "waits; the plan allows waits within the target.")
         }
+        let measurements: [ScenarioInput] = [
+            .segmentsPerSecond, .serviceSeconds, .connectionMegabits, .originLatency,
+        ]
         if scenario.given[.segmentsPerSecond] == nil, scenario.given[.cpuPerGigabyte] == nil {
+            let isMeasured = measurements.contains { scenario.measured[$0] != nil }
             notes.append(
-                "Worker speed is as measured by Dray (docs/performance.md), over HTTP "
-                    + "without TLS; use --calibrate for your machines.")
+                (isMeasured ? "The CPU time of a worker" : "Worker speed")
+                    + " is as measured by Dray (docs/performance.md), over HTTP without TLS; "
+                    + (isMeasured
+                        ? "--calibrate with JSON of `dray benchmark transfer` measures it on your "
+                            + "machines." : "use --calibrate for your machines."))
         }
         return notes
     }
 
-    /// Names the variation for which formulas of waits are rough; nil within their range.
-    private static func outsideFormulas(_ values: ScenarioValues) -> String? {
-        func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }
-        return FormulaRange(
-            arrivalCV2: rounded(values[.arrivalCV2]), serviceCV2: rounded(values[.serviceCV2])
-        ).reason
+    /// Notes how waits were found beyond the formulas' range.
+    private static func waits(
+        _ values: ScenarioValues, _ demand: Demand, _ simulated: SimulatedWaits?
+    ) -> [String] {
+        guard let reason = FormulaRange(values).reason, demand.peakMissesPerSecond > 0 else {
+            return []
+        }
+        let method =
+            simulated?.note
+            ?? "Waits are by formulas, and \(reason) is outside the range in which these are "
+            + "within \(FormulaRange.errorPercent) % of simulated waits. They were not simulated, "
+            + "because no pool suffices or because it is too large: they are rough estimates."
+        let isBursty = values[.arrivalCV2] > FormulaRange.arrivalCV2.upperBound
+        return [method] + (isBursty ? [FormulaRange.burstNote] : [])
     }
 
     /// Notes the source of the peak, for viewers and for other requests.

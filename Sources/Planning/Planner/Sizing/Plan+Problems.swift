@@ -84,17 +84,18 @@ extension Plan {
     private static func moreTime(
         _ values: ScenarioValues, _ demand: Demand, _ most: Double
     ) -> String {
-        let others = "a higher limit or a lower catalog.changePerDay would help"
-        guard most > 0 else { return "Misses alone use it up: \(others)." }
+        let others = "a higher limit or a lower catalog.changePerDay"
+        guard most > 0 else { return "Misses alone use it up: \(others) would help." }
         let hours = demand.fillSegmentsPerDay / most / 3_600
         guard hours <= 24 else {
             return
                 "A day's fill then takes \(rate(hours)) h, so it never catches up: "
-                + "\(others)."
+                + "\(others) would help."
         }
         let deadline = ((hours + values[.bootSeconds] / 3_600) * 10).rounded(.up) / 10
         return
-            "A fill.deadlineHours of \(Scenario.plain(min(24, deadline))) would help, or \(others)."
+            "A fill.deadlineHours of \(Scenario.plain(min(24, deadline))) would help, and so would "
+            + "\(others)."
     }
 
     /// Formats three significant digits.

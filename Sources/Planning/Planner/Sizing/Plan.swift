@@ -11,6 +11,8 @@ package struct Plan: Codable, Sendable {
     /// The pool as planned, with one worker fewer and with one more. If no pool suffices, around
     /// the largest useful one, if there is one.
     package var outcomes: [Outcome]
+    /// Nil if waits are by formulas, and without on-demand fetches.
+    package var simulatedWaits: SimulatedWaits?
     package var growth: Growth
     package var uncertainty: Uncertainty?
     /// The assumed inputs that matter most, the most influential first; empty without draws.
@@ -19,8 +21,11 @@ package struct Plan: Codable, Sendable {
     package var simulation: PlanSimulation?
     /// A comparison with a real run, if given.
     package var check: RunCheck?
-    /// Empty without prices, and if no pool suffices.
+    /// Empty without prices, and if no pool suffices for another reason than its origin's limits.
     package var costs: [ProviderCost]
+    /// Limits of the origin with which no pool suffices: costs are those without any limit of the
+    /// origin. Empty if a pool suffices.
+    package var costsWithoutLimits: [String]
     /// CDNs instead of own edge servers; empty without their prices.
     package var cdns: [CDNCost]
     /// Nil without two options in one currency.
@@ -28,6 +33,8 @@ package struct Plan: Codable, Sendable {
     /// Problems of the plan: limits of origins, deadlines that no number of workers meets.
     package var problems: [String]
     package var notes: [String]
+    /// Those of `notes` that tell how far measurements of `--calibrate` can be relied on.
+    package var calibrationNotes: [String] = []
     /// Every input with its value, a flag for assumptions, and its source.
     package var inputs: [InputInUse]
 
@@ -46,6 +53,9 @@ package struct Plan: Codable, Sendable {
         /// without the dispatch time.
         package let meanWait: Double?
         package let meanWaitOtherwise: Double?
+        /// Half-width of the 95 % interval of a simulated mean wait; nil by formulas, and if no fetch
+        /// waited.
+        package let meanWaitMargin: Double?
         /// Duration of the nightly fill; nil if it exceeds the available time.
         package let fillHours: Double?
         /// 95th percentile of waits during the fill, with mean misses; nil without misses or fill,
@@ -70,6 +80,9 @@ extension Plan {
         package var seed: UInt64 = 1
         /// Maximum number of simulated jobs in each of two runs; nil omits the simulation.
         package var simulatedJobs: Int?
+        /// Fetches to simulate for each number of workers, if formulas of waits do not hold; 1,000
+        /// or more. Some twenty numbers at most take up to two seconds.
+        package var waitJobs = 1_000_000
 
         package init() {}
     }
@@ -84,13 +97,18 @@ extension Plan {
         if let draws, let confidence = options.confidence {
             values = DesignPoint(scenario, confidence: confidence, draws.figures).values
         }
-        let sizing = Sizing(values)
+        let formulas = Sizing(values)
+        let method = WaitMethod(values, formulas, jobs: options.waitJobs, seed: options.seed)
+        let sizing = method == .formulas ? formulas : Sizing(values, method)
         self.name = scenario.name
         service = scenario.service
         self.sizing = sizing
         self.likely = Sizing(likely)
-        outcomes = Self.outcomes(values, sizing)
-        let forecast = Growth.forecast(values, sizing, months: options.months)
+        let outcomes = Self.outcomes(values, sizing, method)
+        self.outcomes = outcomes
+        simulatedWaits = SimulatedWaits(method, values, sizing, formulas, outcomes)
+        let forecast = Growth.forecast(
+            values, sizing, months: options.months, method.forOtherLoads(values, sizing, formulas))
         growth = Growth(forecast)
         problems = Self.problems(scenario, values, sizing)
         if sizing.workers.total == nil, let workers = self.likely.workers.total {
@@ -98,7 +116,7 @@ extension Plan {
                 "On the likely values of the inputs \(workers) workers suffice: a lower confidence, or "
                     + "narrower ranges of the inputs that matter most, may help.")
         }
-        notes = Self.notes(scenario, values, sizing)
+        notes = Self.notes(scenario, values, sizing, simulatedWaits)
         let lastMonth = growth.months.last?.month ?? 0
         if lastMonth < options.months {
             notes.append(
@@ -107,38 +125,45 @@ extension Plan {
         }
         inputs = Self.inputs(scenario)
         // This month and the following ones.
-        let billed = Array(forecast.prefix(max(1, options.months)))
+        let planned = Array(forecast.prefix(max(1, options.months)))
+        let stops = Self.originStops(sizing)
+        let billed = stops.isEmpty ? planned : planned.map(\.withoutOriginLimits)
         costs = try ProviderCost.all(scenario, billed, options.prices)
+        costsWithoutLimits = costs.isEmpty ? [] : stops
         cdns =
             costs.isEmpty
             ? [] : CDNCost.all(scenario, billed, options.cdns, origins: options.prices)
         recommendation = Recommendation(costs, cdns)
         simulation = options.simulatedJobs.map {
-            PlanSimulation(values, sizing, jobs: $0, seed: options.seed)
+            PlanSimulation(values, sizing, method, jobs: $0, seed: options.seed)
         }
-        let uncertainty = draws.map { Uncertainty($0, sizing) }
+        // Draws are by formulas, and so is the number of workers to compare them with.
+        let hasBoth = sizing.workers.total != nil && formulas.workers.total != nil
+        let uncertainty = draws.map { Uncertainty($0, hasBoth ? formulas : sizing) }
         self.uncertainty = uncertainty
         keyInputs = uncertainty.map { KeyInput.all(scenario, $0) } ?? []
     }
 
-    private static func outcomes(_ values: ScenarioValues, _ sizing: Sizing) -> [Outcome] {
+    private static func outcomes(
+        _ values: ScenarioValues, _ sizing: Sizing, _ method: WaitMethod
+    ) -> [Outcome] {
         guard let middle = sizing.workers.total ?? sizing.workers.maxUseful else { return [] }
         return [middle - 1, middle, middle + 1].filter { $0 > 0 }.map { workers in
-            outcome(values, sizing.demand, workers: workers)
+            outcome(values, sizing.demand, method, workers: workers)
         }
     }
 
     /// Returns the performance of `workers` workers at the peak and during the fill.
     package static func outcome(
-        _ values: ScenarioValues, _ demand: Demand, workers: Int
+        _ values: ScenarioValues, _ demand: Demand, _ method: WaitMethod = .formulas, workers: Int
     ) -> Outcome {
-        let pool = OnDemandPool(values, demand)
-        let model = pool.waiting(workers)
+        let pool = OnDemandPool(values, demand, method)
+        let waits = pool.waits(workers)
         let fill = WorkerSpeed(values, bytes: demand.fillSegmentBytes)
         let miss = WorkerSpeed(values, bytes: demand.missBytes)
         let night = NightPool(values, demand, fill: fill, miss: miss)
         func wait(_ quantile: Double) -> Double? {
-            finite(pool.waitSeconds(workers, quantile: quantile))
+            finite(pool.waitSeconds(waits, quantile: quantile))
         }
         let other = pool.waiting(workers, by: pool.correction.other)
         let beside =
@@ -146,13 +171,13 @@ extension Plan {
             ? finite(night.waitBesideFill(workers, pool, quantile: 0.95)) : nil
         let fillHours = night.hours(demand, workers: workers)
         let window = demand.fillWindowSeconds / 3_600 * (1 + 1e-9)
-        let inTime = pool.waitSeconds(workers, quantile: values[.percentile])
+        let inTime = pool.waitSeconds(waits, quantile: values[.percentile])
         let isOnDemand = demand.peakMissesPerSecond == 0 || inTime <= values[.waitSeconds]
         return Outcome(
-            workers: workers, utilisation: model.utilisation,
-            queueLength: finite(model.meanQueueLength), waitP50: wait(0.5), waitP95: wait(0.95),
-            waitP99: wait(0.99), meanWait: finite(model.meanWaitSeconds),
-            meanWaitOtherwise: finite(other.meanWaitSeconds),
+            workers: workers, utilisation: pool.waiting(workers).utilisation,
+            queueLength: finite(waits.meanQueueLength), waitP50: wait(0.5), waitP95: wait(0.95),
+            waitP99: wait(0.99), meanWait: finite(waits.meanWaitSeconds),
+            meanWaitOtherwise: finite(other.meanWaitSeconds), meanWaitMargin: waits.marginSeconds,
             fillHours: fillHours, waitP95BesideFill: beside,
             isEnough: isOnDemand && fillHours.map { $0 <= window } ?? false)
     }

@@ -2,30 +2,33 @@ import Statistics
 
 /// The number of workers, or the limit that no number of them overcomes.
 extension Sizing.Workers {
-    init(_ values: ScenarioValues, _ demand: Demand, _ fill: WorkerSpeed, _ miss: WorkerSpeed) {
+    init(
+        _ values: ScenarioValues, _ demand: Demand, _ fill: WorkerSpeed, _ miss: WorkerSpeed,
+        _ method: WaitMethod
+    ) {
         let most = Sizing.maxWorkers
-        let pool = OnDemandPool(values, demand, miss: miss, heedsOrigin: true)
+        let pool = OnDemandPool(values, demand, miss: miss, heedsOrigin: true, method)
         let night = NightPool(values, demand, fill: fill, miss: miss)
         let used = 1 - values[.headroom]
         func onDemand(
-            _ utilisation: Double, by correction: WaitingModel.Correction, of pool: OnDemandPool
+            _ utilisation: Double, by correction: WaitingModel.Correction? = nil,
+            of pool: OnDemandPool
         ) -> Int? {
             pool.fewest(
                 level: values[.percentile], withinSeconds: values[.waitSeconds],
                 maxUtilisation: utilisation, atMost: most, by: correction)
         }
-        let chosen = values.correction
         // A drawn boot time may exceed a drawn deadline.
         let isInTime = demand.fillSegmentsPerDay == 0 || Self.hasTime(values)
         let forDeadline = isInTime ? night.fewest(utilisation: used, atMost: most) : nil
-        let forOnDemand = onDemand(used, by: chosen, of: pool)
+        let forOnDemand = onDemand(used, of: pool)
         self.forDeadline = forDeadline
         self.forOnDemand = forOnDemand
-        forOnDemandOtherwise = onDemand(used, by: chosen.other, of: pool)
+        forOnDemandOtherwise = onDemand(used, by: values.correction.other, of: pool)
         let needed = Self.larger(forDeadline, forOnDemand)
         self.needed = needed
         let barelyForDeadline = isInTime ? night.fewest(utilisation: 1, atMost: most) : nil
-        let barelyOnDemand = onDemand(0.999, by: chosen, of: pool)
+        let barelyOnDemand = onDemand(0.999, of: pool)
         let barely = Self.larger(barelyForDeadline, barelyOnDemand)
         barelyNeeded = needed.map { min($0, barely ?? $0) } ?? barely
         let spare = Int(values[.spareWorkers])
@@ -60,9 +63,10 @@ extension Sizing.Workers {
             } else if pool.dispatch.seconds(quantile: values[.percentile]) > values[.waitSeconds] {
                 limit = ScenarioInput.dispatchSeconds.row.path
             } else if let origin = pool.originMost {
-                let free = OnDemandPool(values, demand, miss: miss, heedsOrigin: false)
+                let free = OnDemandPool(
+                    values, demand, miss: miss, heedsOrigin: false, method)
                 if demand.peakMissesPerSecond >= origin.perSecond
-                    || onDemand(used, by: chosen, of: free) != nil
+                    || onDemand(used, of: free) != nil
                 {
                     limit = origin.input.row.path
                 }

@@ -111,14 +111,14 @@ package struct Sizing: Codable, Hashable, Sendable {
     /// Maximum size of a pool.
     package static let maxWorkers = 1_000_000
 
-    package init(_ values: ScenarioValues) {
+    package init(_ values: ScenarioValues, _ method: WaitMethod = .formulas) {
         let demand = Demand(values)
         let fill = WorkerSpeed(values, bytes: demand.fillSegmentBytes)
         let miss = WorkerSpeed(values, bytes: demand.missBytes)
         self.demand = demand
         fillSpeed = fill
         missSpeed = miss
-        workers = Workers(values, demand, fill, miss)
+        workers = Workers(values, demand, fill, miss, method)
         database = Database(values, demand, workers: workers.total ?? 0)
         edge = Edge(values, demand)
         machines = Machines(values, workers: workers.total, database, edge: edge.servers)

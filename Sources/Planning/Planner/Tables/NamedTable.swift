@@ -148,11 +148,11 @@ package struct NamedTable: Sendable {
             let named = namedColumns(line.text[...])
             return named.count + (hasRequired(named) ? columns.count : 0)
         }
-        let place = scores.firstIndex(of: scores.max() ?? 0) ?? 0
+        let index = scores.firstIndex(of: scores.max() ?? 0) ?? 0
         let lines = held
         held = []
-        try readHeader(lines[place].text[...], line: lines[place].number)
-        for line in lines[(place + 1)...] {
+        try readHeader(lines[index].text[...], line: lines[index].number)
+        for line in lines[(index + 1)...] {
             try readRecord(line.text[...], line: line.number, take)
         }
     }
@@ -168,9 +168,9 @@ package struct NamedTable: Sendable {
         var positions = [Int?](repeating: nil, count: plain.count)
         for (index, column) in columns.enumerated() {
             let names = column.names.map(Self.plain)
-            let place = names.lazy.compactMap { name in plain.firstIndex(of: name) }.first
-            if let place, positions[place] == nil {
-                positions[place] = index
+            let position = names.lazy.compactMap { name in plain.firstIndex(of: name) }.first
+            if let position, positions[position] == nil {
+                positions[position] = index
             } else if column.isRequired {
                 throw PlannerError(
                     field: "the header",

@@ -9,21 +9,36 @@ package struct FormulaRange: Sendable, Hashable {
     package static let arrivalCV2 = 0.95...1.1
     package static let serviceCV2 = 0.0...1.5
 
-    /// The value that is outside, such as `an arrival CV² of 4`; nil within the range.
+    /// A warning about arrivals beyond the range.
+    package static let burstNote =
+        "Arrivals come in bursts: waits depend on how long these last, not only on the CV². Longer "
+        + "bursts than simulated, such as the start of an event, wait longer: plan them with their "
+        + "own rate."
+
+    /// What is outside, such as `an arrival CV² of 4`, or `… with a service CV² of 20`; nil
+    /// within the range.
     package let reason: String?
 
     package init(_ question: QueueQuestion) {
         self.init(arrivalCV2: question.arrivalCV2, serviceCV2: question.serviceCV2)
     }
 
+    /// Takes the variation of a plan to two digits, so that a rounding error is not outside.
+    init(_ values: ScenarioValues) {
+        func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }
+        self.init(
+            arrivalCV2: rounded(values[.arrivalCV2]), serviceCV2: rounded(values[.serviceCV2]))
+    }
+
     package init(arrivalCV2: Double, serviceCV2: Double) {
+        var outside: [String] = []
         if !Self.arrivalCV2.contains(arrivalCV2) {
-            reason = "an arrival CV² of \(Scenario.plain(arrivalCV2))"
-        } else if !Self.serviceCV2.contains(serviceCV2) {
-            reason = "a service CV² of \(Scenario.plain(serviceCV2))"
-        } else {
-            reason = nil
+            outside.append("an arrival CV² of \(Scenario.plain(arrivalCV2))")
         }
+        if !Self.serviceCV2.contains(serviceCV2) {
+            outside.append("a service CV² of \(Scenario.plain(serviceCV2))")
+        }
+        reason = outside.isEmpty ? nil : outside.joined(separator: " with ")
     }
 
     package var holds: Bool { reason == nil }

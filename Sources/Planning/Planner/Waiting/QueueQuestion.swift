@@ -24,6 +24,30 @@ package struct QueueQuestion: Sendable, Hashable {
         self.serviceShape = serviceShape
     }
 
+    /// Asks about the queue of `model`.
+    package init(_ model: WaitingModel) {
+        self.init(
+            load: model.load, serviceSeconds: model.serviceSeconds, arrivalCV2: model.arrivalCV2,
+            serviceCV2: model.serviceCV2, correction: model.correction,
+            serviceShape: Self.standardShape(serviceCV2: model.serviceCV2))
+    }
+
+    /// Returns the distribution of service times where none is chosen.
+    package static func standardShape(serviceCV2: Double) -> TimeDistribution.Shape {
+        serviceCV2 == 1 ? .phases : .lognormal
+    }
+
+    /// The name of the distribution that service times are simulated with.
+    package var shapeName: String {
+        switch serviceShape {
+        case _ where serviceCV2 == 0: "constant"
+        case .lognormal: "lognormal"
+        case .phases where serviceCV2 < 1: "gamma"
+        case .phases where serviceCV2 == 1: "exponential"
+        case .phases: "two-exponential"
+        }
+    }
+
     package func model(
         servers: Int, by other: WaitingModel.Correction? = nil
     ) -> WaitingModel {
@@ -88,6 +112,15 @@ package enum QueueWaits: Sendable {
         switch self {
         case .formula(let model): model.meanWaitSeconds
         case .simulation(let queue): queue.meanWaitSeconds
+        }
+    }
+
+    /// Half-width of the 95 % interval of a simulated mean wait; nil by the formula, and if no job
+    /// waited.
+    package var marginSeconds: Double? {
+        switch self {
+        case .formula: nil
+        case .simulation(let queue): queue.marginSeconds
         }
     }
 

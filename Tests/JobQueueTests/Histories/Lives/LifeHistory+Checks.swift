@@ -27,6 +27,7 @@ extension LifeHistory {
         let states = try await states()
         let taken = states.filter { $0.value.state.isGone }.map(\.key).filter { !gone.contains($0) }
         if !taken.isEmpty { findings.append("gone without a reason: \(taken)") }
+        findings += try await HistoryDatabase(pool: fixture.pool).storedMiscounts()
         return findings + (try await miscounts())
     }
 
@@ -89,11 +90,11 @@ extension LifeHistory {
         try await die()
         for catalog in Self.catalogs {
             try await finish()
-            let handle = try await fixture.queue.submissions.open(
+            let handle = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: catalog, storageURL: F.site))
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 Self.names.map { Self.asset($0) }, to: handle.id, generation: handle.generation)
-            try await fixture.queue.submissions.start(
+            try await fixture.queue.catalogs.submissions.start(
                 handle.id, generation: handle.generation)
             for name in Self.names {
                 let asset = LifeAsset(catalog: catalog, name: name)
@@ -154,7 +155,7 @@ extension LifeHistory {
     /// Returns the number of jobs.
     private mutating func finishRound() async throws -> Int {
         try await makeDue()
-        _ = try await fixture.queue.purges.reconcile()
+        _ = try await fixture.queue.files.purges.reconcile()
         let grant = try await fixture.lease()
         for job in grant.jobs { try await finish(HeldWork(job: job, grant: grant)) }
         return grant.jobs.count

@@ -108,7 +108,7 @@ extension LifeHistory {
 
     /// Divides a file into two parts, and continues with the first.
     mutating func split(_ work: HeldWork) async throws {
-        let verdict = try await fixture.queue.splits.split(
+        let verdict = try await fixture.queue.jobs.splits.split(
             SplitRequest(
                 worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "",
                 multipart: .random(), totalBytes: 2 * SplitTests.part, partBytes: SplitTests.part,
@@ -146,7 +146,7 @@ extension LifeHistory {
             ResolvedSegment(
                 ordinal: count, url: work.job.url, key: work.job.key, role: .playlist,
                 sha256: F.digest(of: "\(count) \(below(2))")))
-        let verdict = try await fixture.queue.segments.add(
+        let verdict = try await fixture.queue.jobs.segments.add(
             SegmentBatch(
                 worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "",
                 segments: segments))
@@ -179,7 +179,7 @@ extension LifeHistory {
     mutating func firstFile(of work: HeldWork) async throws -> RefreshFile? {
         let request = RefreshFilesRequest(
             worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "")
-        let page = try? await fixture.queue.refreshes.files(request)
+        let page = try? await fixture.queue.files.refreshes.files(request)
         if page == nil { log.append("refresh of \(work.job.key) is stale") }
         return page?.files.first
     }
@@ -192,7 +192,7 @@ extension LifeHistory {
             segment: first.segment,
             stored: StoredObject(bytes: 100, sha256: F.digest(of: "\(log.count)")),
             validator: "\"new\"", staged: 1)
-        let verdict = try await fixture.queue.refreshes.add(
+        let verdict = try await fixture.queue.files.refreshes.add(
             RefreshBatch(
                 worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "",
                 files: [file], publication: RefreshBatch.Publication(segments: nil)))
@@ -248,7 +248,7 @@ extension LifeHistory {
         var request = PurgeRequest(
             worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "")
         request.results = work.deleted
-        guard let page = try? await fixture.queue.purges.next(request) else { return nil }
+        guard let page = try? await fixture.queue.files.purges.next(request) else { return nil }
         let deleted = page.files.prefix(isHalf ? page.files.count / 2 : page.files.count)
         log.append("delete \(deleted.map(\.key)) of \(page.files.map(\.key))")
         work.deleted = deleted.map {

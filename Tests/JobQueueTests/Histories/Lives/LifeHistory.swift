@@ -52,7 +52,7 @@ struct LifeHistory {
     static let catalogs = ["c0", "c1", "c2"]
     static let names = ["f0", "f1", "f2", "t0", "t1"]
     /// What is in the way of a request, and passes.
-    private static let refusals: Set<FailureCode> = [
+    private static let rejections: Set<FailureCode> = [
         .clusterBusy, .inputNotFound, .inputField,
     ]
 
@@ -63,9 +63,9 @@ struct LifeHistory {
             } else {
                 try await anyStep()
             }
-            _ = try await fixture.queue.purges.reconcile()
+            _ = try await fixture.queue.files.purges.reconcile()
         } catch {
-            guard let failure = error as? Failure, Self.refusals.contains(failure.code) else {
+            guard let failure = error as? Failure, Self.rejections.contains(failure.code) else {
                 Issue.record("seed \(seed): \(error); \(tail)")
                 throw error
             }
@@ -146,7 +146,7 @@ struct LifeHistory {
         }
         log.append(
             "\(isStarted ? "submit" : "add to") \(catalog) \(words.joined(separator: ", "))")
-        let submissions = fixture.queue.submissions
+        let submissions = fixture.queue.catalogs.submissions
         let handle = try await submissions.open(
             CatalogSubmission(name: catalog, storageURL: F.site))
         if !assets.isEmpty {
@@ -170,7 +170,7 @@ struct LifeHistory {
 
     mutating func interrupt(_ name: String) async throws {
         log.append("interrupt \(name)")
-        try await fixture.queue.submissions.interrupt(try await id(of: name))
+        try await fixture.queue.catalogs.submissions.interrupt(try await id(of: name))
     }
 
     // MARK: Operators
@@ -239,7 +239,7 @@ struct LifeHistory {
     private mutating func evict() async throws {
         let before = try await states()
         let bytes = Int64(1 + below(300))
-        let answer = try await fixture.queue.evictions.evict(
+        let answer = try await fixture.queue.files.evictions.evict(
             SiteEviction(site: F.site, bytes: bytes))
         let evicted = answer.first.map { LifeAsset(catalog: $0.catalogName, name: $0.name) }
         log.append("evict \(bytes): \(evicted)")
@@ -260,7 +260,7 @@ struct LifeHistory {
             [.double(seconds)])
         let over = ends.filter { $0.value <= clock }.map(\.key)
         gone.formUnion(over)
-        _ = try await fixture.queue.purges.applyRights()
+        _ = try await fixture.queue.files.purges.applyRights()
         try await expectGone(
             over.filter {
                 before[$0].map { AssetState.machine.sources(of: .expire).contains($0.state) }
@@ -278,7 +278,7 @@ struct LifeHistory {
     /// An audit finds that a file is missing, or damaged, and repairs it.
     mutating func lose(_ key: String?, isGone: Bool) async throws {
         guard let key else { return }
-        let audits = fixture.queue.siteAudits
+        let audits = fixture.queue.sites.audits
         let audit = try await audits.create(
             SiteAuditSubmission(site: F.site, isDeep: true, repairs: true)
         ).id

@@ -118,8 +118,8 @@ extension WaitTests {
             let begun = try await fixture.lease(1)
             _ = try await fixture.report(begun.jobs.map { F.done($0, begun) })
             // It is the submission's, however often that is started.
-            try await fixture.queue.submissions.interrupt(catalog)
-            try await fixture.queue.submissions.start(catalog, generation: 1)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            try await fixture.queue.catalogs.submissions.start(catalog, generation: 1)
             #expect(try await missed() == .running)
             let grant = try await fixture.lease()
             _ = try await fixture.report(
@@ -136,13 +136,14 @@ extension WaitTests {
             try await fixture.drain()
             #expect(try await missed() == .completed)
             // The next submission has its own, or none; from its start on.
-            let handle = try await fixture.queue.submissions.open(
+            let handle = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
             #expect(handle.id == catalog)
             #expect(try await missed() == .completed)
-            try await fixture.queue.submissions.add(
+            try await fixture.queue.catalogs.submissions.add(
                 [F.file("a")], to: catalog, generation: handle.generation)
-            try await fixture.queue.submissions.start(catalog, generation: handle.generation)
+            try await fixture.queue.catalogs.submissions.start(
+                catalog, generation: handle.generation)
             let next = try await fixture.queue.catalogs.status(of: catalog)
             #expect(next.state == .running && next.outlook == nil && next.deadline == nil)
         }

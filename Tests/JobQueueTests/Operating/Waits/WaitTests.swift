@@ -18,7 +18,7 @@ import Testing
             worker: worker ?? fixture.worker, leases: leases, progress: [:], name: "w-1",
             activeTransfers: active)
         heartbeat.queues = queues
-        _ = try await fixture.queue.leases.heartbeat(heartbeat)
+        _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
     }
 
     private func waits(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait] {
@@ -262,7 +262,7 @@ import Testing
             _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: 100)])
             var progress = TransferProgress()
             progress.waiting = 1
-            _ = try await fixture.queue.leases.heartbeat(
+            _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: fixture.worker, leases: [grant.lease ?? ""],
                     progress: [grant.jobs[1].asset.description: progress], name: "w",

@@ -92,8 +92,8 @@ WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation
 ORDER BY s.asset_id, s.ordinal LIMIT @limit::int
 
 -- name: queues
--- What is leased is counted; what waits is what its running catalogs lack beyond that, because
--- there may be millions of it. What is paused does not wait.
+-- Leased jobs are counted. Waiting jobs are those that running catalogs lack beyond that, because there may
+-- be millions of them. Paused jobs do not wait.
 SELECT q.name, t.storage_url, q.state,
        greatest(coalesce(n.lacking, 0) - coalesce(h.jobs, 0) - coalesce(p.jobs, 0), 0)::bigint
            AS waiting,

@@ -1,4 +1,4 @@
--- How the POPs of a cache served the objects of catalogs.
+-- Records of how the POPs of a cache served the objects of catalogs.
 
 -- name: note
 -- Pairwise segments that a POP has served, and its answers.

@@ -7,8 +7,8 @@ SELECT pg_advisory_xact_lock(hashtextextended('dray.catalog.' || current_schema(
                                               @catalog::bigint))
 
 -- name: tryLock
--- As `lock`, without waiting; false when another session has it. For a fold, which a crash of the
--- server takes back as a whole: the next one does it again, and no transaction waits for the disk.
+-- Locks a catalog without waiting; false when another session has the lock. For a fold, which a crash of the
+-- server undoes as a whole: the next one does it again, and no transaction waits for the disk.
 SELECT pg_try_advisory_xact_lock(hashtextextended('dray.catalog.' || current_schema(),
                                                   @catalog::bigint)) AS locked,
        set_config('synchronous_commit', 'off', true)
@@ -66,13 +66,13 @@ WITH gone AS MATERIALIZED (
         changed_at = now()
     FROM (
         SELECT asset_id, sum(segments_done) AS done, sum(bytes) AS bytes,
-               sum(adopted_bytes) AS adopted_bytes
+               sum(adopted_bytes) AS adopted_bytes,
+               (SELECT state FROM asset WHERE id = gone.asset_id) AS old_state
         FROM gone WHERE asset_id IS NOT NULL GROUP BY asset_id ORDER BY asset_id
     ) AS t
-    CROSS JOIN LATERAL (SELECT state FROM asset WHERE id = t.asset_id OFFSET 0) AS o
     WHERE a.id = t.asset_id
     RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
-              a.state IN ({{assetEnded}}) AS has_ended, a.state <> o.state AS has_changed
+              a.state IN ({{assetEnded}}) AS has_ended, a.state <> t.old_state AS has_changed
 ), events AS (
     INSERT INTO event (kind, catalog_id, asset_id, code, message)
     SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM assets
@@ -107,7 +107,8 @@ WITH gone AS MATERIALIZED (
            coalesce((SELECT sum(cancelled) FROM ended), 0) AS cancelled,
            sum(segments) AS segments, sum(segments_done) AS segments_done,
            sum(segments_failed) AS segments_failed, sum(bytes) AS bytes,
-           sum(adopted_bytes) AS adopted_bytes, sum(retries) AS retries,
+           sum(adopted_bytes) AS adopted_bytes, sum(stored_bytes) AS stored_bytes,
+           sum(retries) AS retries,
            sum(checksums_ended) AS checksums_ended, sum(checksums_failed) AS checksums_failed
     FROM gone
 ), daily AS (
@@ -133,6 +134,7 @@ WITH gone AS MATERIALIZED (
         segments_failed = c.segments_failed + t.segments_failed,
         bytes = c.bytes + t.bytes,
         adopted_bytes = c.adopted_bytes + t.adopted_bytes,
+        stored_bytes = c.stored_bytes + t.stored_bytes,
         retries = c.retries + t.retries,
         checksums_outstanding = greatest(c.checksums_outstanding - t.checksums_ended, 0),
         checksums_failed = c.checksums_failed + t.checksums_failed,
@@ -166,24 +168,37 @@ SELECT (SELECT count(*) FROM checksum_jobs) AS jobs,
 FROM added
 
 -- unprepared: interruptJobs
--- Deletes jobs, except those that publish, which continue. Jobs that workers still hold become
--- stale. Workers that write a checksum file are notified at their next heartbeat: another one may
--- begin.
+-- The catalogs' lanes are locked. Deletes jobs, except those that publish, which continue. Jobs that
+-- workers still hold become stale; what they store of them is noted. At their next heartbeat they
+-- stop, and keep what they have received for who continues. Those that write a checksum file stop
+-- writing: another one may begin.
 WITH delayed AS (
     DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind NOT IN ('publish', 'purge')
-), gone AS (
+    RETURNING {{droppedDelayedJob}}
+), leased AS (
     DELETE FROM job
     WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = ANY(@catalogs::bigint[])))
         AND kind NOT IN ('publish', 'purge')
-    RETURNING lane_id, id, directory_id
+    RETURNING {{droppedJob}}
+), gone AS MATERIALIZED (
+    SELECT * FROM leased UNION ALL SELECT * FROM delayed
+), storing AS (
+    {{notingStored}}
+), paused AS (
+    {{notingPaused}}
 )
 INSERT INTO cancelled_job (lease_id, job_id)
 SELECT e.id, g.id
 FROM gone g
 JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
 JOIN lease e ON e.id = p.lease_id
-WHERE g.directory_id IS NOT NULL
+WHERE g.kind = 'checksums'
 ON CONFLICT DO NOTHING
+
+-- unprepared: lockLanes
+-- No claim takes from the lanes of these catalogs until the end of the transaction.
+SELECT count(*) AS lanes FROM (SELECT id FROM lane WHERE catalog_id = ANY(@catalogs::bigint[])
+                               ORDER BY id FOR UPDATE) AS l
 
 -- unprepared: haveJobs
 -- True when a report that was under way has left new jobs.

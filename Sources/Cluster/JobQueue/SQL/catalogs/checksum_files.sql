@@ -5,7 +5,9 @@
 -- part of their directory's SHA256SUMS that is theirs is written already, or this worker's turn
 -- begins: it then lists what every catalog has in the directory up to now.
 WITH held AS MATERIALIZED (
-    SELECT r.job, p.lane_id
+    SELECT r.job, p.lane_id,
+           (SELECT directory_id FROM job
+            WHERE lane_id = p.lane_id AND id = r.job AND kind = 'checksums') AS directory_id
     FROM lease l
     JOIN span p ON p.lease_id = l.id
     JOIN unnest(@jobs::bigint[]) AS r(job) ON r.job BETWEEN p.first_id AND p.last_id
@@ -14,12 +16,7 @@ WITH held AS MATERIALIZED (
     SELECT h.job, h.lane_id, d.id, d.site_id, d.path,
         d.checksum_state IS NOT DISTINCT FROM 'written' AS is_written
     FROM held h
-    -- OFFSET 0: with the statistics of a queue that was empty, a join reads all jobs for each.
-    CROSS JOIN LATERAL (
-        SELECT directory_id FROM job WHERE lane_id = h.lane_id AND id = h.job
-            AND kind = 'checksums' OFFSET 0
-    ) AS j
-    JOIN directory d ON d.id = j.directory_id
+    JOIN directory d ON d.id = h.directory_id
 ), begun AS (
     INSERT INTO checksum_file_writer (site_id, path, lane_id, job_id, lease_id)
     SELECT site_id, path, lane_id, job, @lease::uuid FROM mine WHERE NOT is_written

@@ -10,18 +10,17 @@
     WHERE w.sidecars IS NOT NULL
 
 -- fragment: keyRefused
--- Refuses the assets that `taken` names. There may be millions, so the texts, @message and
--- @other_message for a holder of another catalog, get the key, its holder and that catalog here.
+-- Refuses the assets that `taken` names. There may be millions, so their messages are the facts of
+-- which readers compose them (`RecordedFacts`).
 , changed AS (
     UPDATE asset a SET
         key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
         -- Nothing that may be a secret: a key has a token where an operator keeps that.
-        failure_message = format(
-            CASE WHEN t.is_other_catalog THEN @other_message::text ELSE @message::text END,
-            left(regexp_replace(t.key, '[?].*$', '?…'), 300),
-            left(regexp_replace(regexp_replace(t.holder, '[?#].*$', '?…'),
-                                '{{tokenInPath}}', '\1…', 'gi'), 300),
-            t.holder_catalog),
+        failure_message = json_build_object('keyTaken', json_build_object(
+            'key', left(regexp_replace(t.key, '[?].*$', '?…'), 300),
+            'holder', left(regexp_replace(regexp_replace(t.holder, '[?#].*$', '?…'),
+                                          '{{tokenInPath}}', '\1…', 'gi'), 300),
+            'catalog', t.holder_catalog, 'isOther', t.is_other_catalog))::text,
         segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
         verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0, refreshed = NULL,
         changed_at = now()
@@ -31,8 +30,8 @@
 {{assetEvents}}
 
 -- name: lock
--- Of two starts that may want the same keys of a site, the second one sees what the first has
--- taken. The locks are by some bits of a directory's hash: a catalog may have many directories.
+-- Locks the directories of keys, so that the second of two starts that may want the same keys of a site sees
+-- the first one's. The locks are by some bits of a directory's hash: a catalog may have many directories.
 SELECT pg_advisory_xact_lock(
     hashtextextended('dray.keys.' || current_schema() || '.' || b.bucket, b.site_id))
 FROM (

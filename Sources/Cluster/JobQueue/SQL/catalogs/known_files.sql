@@ -1,7 +1,7 @@
 -- Files that other assets, or the same one, have stored under the same keys.
 
 -- name: stage
--- Where files are put that others have stored, before they are looked up by key; one table a
+-- Creates the table for files that others have stored, before they are looked up by key; one table a
 -- connection.
 CREATE TEMPORARY TABLE IF NOT EXISTS known_file (
     source bigint, key text, url text, expected_digests text, manifest_sha256 text, bytes bigint,
@@ -10,8 +10,8 @@ CREATE TEMPORARY TABLE IF NOT EXISTS known_file (
 CREATE INDEX IF NOT EXISTS known_file_key ON known_file (hashtextextended(key, 0));
 
 -- unprepared: storedByFiles
--- What others of its site have stored as files: in each directory with files that are started for
--- the first time the last four that have it, of each as many as are looked through soon enough.
+-- Stages the files that others of the site have stored: in each directory with files that are started for the
+-- first time the last four that have it, of each as many as are looked through soon enough.
 WITH started AS MATERIALIZED (
     -- Each directory is decided once: without statistics the planner looks for its new files beside
     -- each file that others have stored.
@@ -38,9 +38,8 @@ JOIN segment t ON t.asset_id = b.id AND t.part = 0
 JOIN result r ON r.segment_id = t.id AND r.done AND r.validator IS NOT NULL
 
 -- unprepared: noteFiles
--- What others have stored as files is staged. Notes with the segments of files that are started for
--- the first time what was stored under their keys from their URLs; the jobs look whether it is
--- there.
+-- Notes with the segments of files that are started for the first time what was stored under their keys from
+-- their URLs, as staged before; the jobs look whether it is there.
 WITH known AS MATERIALIZED (
     SELECT DISTINCT ON (s.id) s.id, t.bytes, t.sha256, t.verified, t.validator
     FROM directory d
@@ -55,7 +54,7 @@ WITH known AS MATERIALIZED (
         SELECT * FROM known_file
         WHERE hashtextextended(key, 0) = hashtextextended(s.key, 0) AND key = s.key
           AND url = s.url
-          -- What is to be compared now was compared then.
+          -- Digests that are to be compared now were compared then.
           AND (s.expected_bytes IS NULL OR s.expected_bytes = bytes)
           AND (s.expected_sha256 IS NULL OR s.expected_sha256 = sha256)
           AND (s.expected_digests IS NULL OR s.expected_digests = expected_digests)
@@ -106,8 +105,8 @@ SELECT EXISTS (
 ) AS have_results
 
 -- name: storedByTitles
--- What @sources have stored, with their manifests as they were served; of @asset itself what was
--- put aside.
+-- Stages the files that @sources have stored, with their manifests as they were served; of @asset itself
+-- those that were put aside.
 INSERT INTO known_file (source, key, url, expected_digests, manifest_sha256, bytes, sha256, verified,
                        validator, stored_at)
 SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}}, r.bytes, r.sha256,
@@ -124,9 +123,9 @@ FROM previous_file WHERE asset_id = ANY(@sources::bigint[])
 -- name: noteTitle
 -- A title all of whose segments are there and none of which was ever reported; what others and
 -- itself have stored is staged. Notes with each segment what was stored under its key from its URL.
--- Of another title, or another choice of tracks, only where the manifests that both have are the
--- same: media may be packaged again under the same URLs. What was put aside of a title that is
--- another one by now is forgotten.
+-- Files of another title, or another choice of tracks, count only if the manifests that both have are
+-- the same: media may be packaged again under the same URLs. Files that were put aside of a title that
+-- is another one by now are forgotten.
 WITH listed AS MATERIALIZED (
     SELECT s.id, s.key, s.url, s.expected_bytes, s.expected_sha256, s.expected_digests,
            {{manifestServed}} AS manifest_sha256
@@ -144,13 +143,13 @@ WITH listed AS MATERIALIZED (
     WHERE f.asset_id = @asset::bigint
       AND NOT EXISTS (SELECT FROM sources o WHERE o.source = @asset::bigint AND o.is_same)
     RETURNING f.asset_id, f.key, f.bytes
-), unneeded AS (
+), {{forgettingGone}}, unneeded AS (
     -- What was packaged again: deleted once the title is complete, and what it lists as well if it is
     -- removed before it has that.
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
     SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes
     FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
-    WHERE g.bytes IS NOT NULL
+    WHERE g.bytes IS NOT NULL AND {{keepsFiles}}
 ), known AS MATERIALIZED (
     SELECT DISTINCT ON (n.id) n.id, t.bytes, t.sha256, t.verified, t.validator
     FROM listed n
@@ -159,7 +158,7 @@ WITH listed AS MATERIALIZED (
     JOIN sources o ON o.source = t.source AND o.is_same
     -- The origin is asked whether it is still that.
     WHERE t.validator IS NOT NULL
-      -- What is to be compared now was compared then.
+      -- Digests that are to be compared now were compared then.
       AND (n.expected_bytes IS NULL OR n.expected_bytes = t.bytes)
       AND (n.expected_sha256 IS NULL OR n.expected_sha256 = t.sha256)
       AND (n.expected_digests IS NULL OR n.expected_digests = t.expected_digests)

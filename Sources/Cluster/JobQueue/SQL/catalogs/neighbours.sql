@@ -82,10 +82,9 @@ CROSS JOIN LATERAL (
 ) AS j
 
 -- unprepared: decide
--- Of the assets of these jobs those that need not wait any more: a neighbour has stored the same,
--- or none is expected to. A neighbour is expected to as long as its workers are busy with the
--- catalog, and @patience_seconds longer. Of a title the manifests have to be the same; they are
--- read from the origin.
+-- Assets of these jobs that need not wait any more: a neighbour has stored the same, or none is expected to.
+-- A neighbour is expected to as long as its workers are busy with the catalog, and @patience_seconds longer.
+-- A title needs the same manifests; they are read from the origin.
 WITH waiting AS MATERIALIZED (
     SELECT DISTINCT j.asset_id AS id {{pageOfJobs}}
 ), decided AS MATERIALIZED (
@@ -136,7 +135,7 @@ WITH waiting AS MATERIALIZED (
     WHERE a.id = k.id AND a.awaits_neighbour
     RETURNING a.catalog_id
 ), waiting_on AS MATERIALIZED (
-    -- What waits for them in its turn waits on.
+    -- Assets that wait for them in turn continue to wait.
     SELECT n.catalog_id, n.place
     FROM (SELECT DISTINCT catalog_id FROM changed) AS d
     JOIN catalog e ON e.id = d.catalog_id
@@ -161,6 +160,7 @@ CROSS JOIN LATERAL (
     SELECT (CASE WHEN j.kind = 'resolve' AND NOT a.is_paused AND NOT a.is_waiting
                  THEN coalesce(a.priority, -1) ELSE {{ownPriority}} END)::bigint AS own_priority
 ) AS n
+-- OFFSET 0: for the jobs of some lanes a join reads all segments.
 LEFT JOIN LATERAL (
     SELECT * FROM segment
     WHERE a.neighbour_id IS NOT NULL AND j.kind = 'fetch' AND j.whole_id IS NULL

@@ -8,9 +8,9 @@
 -- (`awaited`).
 
 -- fragment: needers
--- What of the site needs the key of n: a started asset itself, one of its files, a staged file that a
--- refresh is to publish, or a file that a manifest at the edge still lists while its title is read
--- again; and whether a record of it says that the file is stored.
+-- Assets of the site that need the key of n: a started asset itself, one of its files, a staged file that a
+-- refresh is to publish, or a file that a manifest at the edge still lists while its title is read again; and
+-- whether a record of it says that the file is stored.
 SELECT b.id AS asset_id, b.catalog_id, b.state, EXISTS (
     SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
     WHERE s.asset_id = b.id AND s.ordinal = 0 AND s.part = 0 AND s.key = b.key
@@ -105,7 +105,7 @@ WITH next AS MATERIALIZED (
            OR NOT EXISTS (SELECT FROM job WHERE lane_id = f.lane_id AND id = f.job_id))
     ORDER BY f.id LIMIT @limit::int FOR UPDATE OF f SKIP LOCKED
 ), blocked AS MATERIALIZED (
-    -- What its manifest at the edge still lists stays until the new one is there: see `releaseHeld`.
+    -- Files that its manifest at the edge still lists stay until the new one is there: see `releaseHeld`.
     SELECT n.id, n.asset_id FROM next n JOIN asset a ON a.id = n.asset_id
     WHERE a.state NOT IN ({{assetGone}}, 'completed')
 ), later AS (
@@ -139,6 +139,15 @@ WITH next AS MATERIALIZED (
     UPDATE unneeded_file f SET catalog_id = n.catalog_id, asset_id = n.needer, due_at = 'infinity',
         lane_id = NULL, job_id = NULL, lost_at = NULL
     FROM needed n WHERE f.id = n.id AND NOT n.is_stored
+    RETURNING f.bytes, f.catalog_id
+), moved AS (
+    -- They count as stored of the catalog that needs them.
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT m.catalog_id, sum(m.bytes) FROM (
+        SELECT catalog_id, bytes FROM handed UNION ALL
+        SELECT @catalog::bigint, -bytes FROM handed
+    ) AS m
+    GROUP BY m.catalog_id HAVING sum(m.bytes) <> 0
 ), chosen AS (
     UPDATE unneeded_file f SET lane_id = @lane, job_id = @job, lost_at = NULL,
         offers = CASE WHEN (f.lane_id, f.job_id) = (@lane, @job) THEN f.offers

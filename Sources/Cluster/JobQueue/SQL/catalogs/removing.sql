@@ -1,34 +1,34 @@
 -- Assets that are removed, or whose rights have expired: until their last file is gone.
 
--- unprepared: noteStoring
--- The jobs and the lanes of these assets are locked. Workers may be storing files that have no result
--- yet, and will not be asked again: what lies under these keys is unneeded once the assets are removed.
-INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
-SELECT c.site_id, c.id, s.asset_id, s.key, 0, 'infinity'
-FROM (
-    SELECT DISTINCT coalesce(j.whole_id, j.segment_id) AS id
+-- unprepared: stopStoring
+-- What workers may still be sending to their site of jobs that an interruption took away, is not to
+-- appear there any more: they are notified at their next heartbeat. Answers how many jobs.
+WITH stale AS (
+    SELECT DISTINCT x.lease_id, x.job_id
     FROM lane l
     JOIN span p ON p.lane_id = l.id
-    JOIN lease e ON e.id = p.lease_id
-    {{jobsOfSpan}}
-    WHERE l.catalog_id = @catalog::bigint AND j.kind IN ('fetch', 'verify')
-      AND (j.asset_id IN (SELECT unnest(@assets::bigint[]))) IS TRUE
-) AS t
-JOIN segment s ON s.id = t.id
-JOIN catalog c ON c.id = @catalog::bigint
-WHERE NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id AND r.done)
-ORDER BY s.asset_id, s.ordinal DESC
+    JOIN paused_job x ON x.lease_id = p.lease_id AND x.job_id BETWEEN p.first_id AND p.last_id
+    JOIN lease e ON e.id = x.lease_id
+    WHERE l.catalog_id = @catalog::bigint
+      AND NOT EXISTS (SELECT FROM job j WHERE j.lane_id = l.id AND j.id = x.job_id)
+), notified AS (
+    INSERT INTO cancelled_job (lease_id, job_id) SELECT lease_id, job_id FROM stale
+    ON CONFLICT DO NOTHING
+)
+SELECT count(*) AS jobs FROM stale
 
 -- unprepared: remove
 -- The catalog's lock is held, its tallies are folded, and nothing of these assets has jobs. Their
 -- records are dropped; what they have stored becomes unneeded. Manifests come before what they list.
 -- Where a worker may still be storing a file of an asset that was ended, its files are due after
--- @grace_seconds. @state is the one that they have until then. Answers how many assets, and how many files.
+-- @grace_seconds, counted from now with @is_storing. @state is the one that they have until then.
+-- Answers how many assets, and how many files.
 WITH chosen AS MATERIALIZED (
     SELECT a.id, a.state, a.generation >= c.generation AS is_counted, a.segments, a.segments_done,
            a.segments_failed, a.bytes, a.adopted_bytes,
            CASE WHEN a.state IN ({{assetEndedEarly}})
-                THEN greatest(now(), a.changed_at + make_interval(secs => @grace_seconds::float8))
+                THEN greatest(now(), CASE WHEN @is_storing::bool THEN now() ELSE a.changed_at END
+                                     + make_interval(secs => @grace_seconds::float8))
                 ELSE now() END AS due_at
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
     WHERE a.catalog_id = @catalog::bigint AND a.id = ANY(@assets::bigint[])
@@ -39,7 +39,7 @@ WITH chosen AS MATERIALIZED (
     RETURNING s.id, s.asset_id, s.ordinal, s.part, s.key, c.due_at
 ), results AS (
     DELETE FROM result r USING segments s WHERE r.segment_id = s.id
-    RETURNING s.asset_id, s.ordinal, s.part, s.key, s.due_at, r.done, r.bytes
+    RETURNING s.asset_id, s.ordinal, s.part, s.key, s.due_at, r.done, r.bytes, r.failure_code
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
 ), recordings AS (
@@ -54,10 +54,17 @@ WITH chosen AS MATERIALIZED (
 ), held AS (
     UPDATE unneeded_file f SET due_at = c.due_at FROM chosen c
     WHERE f.asset_id = c.id AND f.due_at = 'infinity'
-), files AS (
-    SELECT asset_id, ordinal, key, bytes, due_at FROM results WHERE done AND part = 0
+), files (asset_id, ordinal, key, bytes, due_at) AS (
+    -- A worker that was lost may have stored what it did not report.
+    SELECT asset_id, ordinal, key, coalesce(bytes, 0), due_at FROM results
+    WHERE part = 0 AND (done OR failure_code IN ('worker.lost', 'worker.poison'))
     UNION ALL
     SELECT asset_id, -1, key, bytes, due_at FROM previous WHERE bytes IS NOT NULL
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT @catalog::bigint, -sum(bytes)
+    FROM (SELECT bytes FROM results UNION ALL SELECT bytes FROM previous) AS g
+    HAVING sum(bytes) > 0
 ), earlier AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM unneeded_file
                    WHERE catalog_id = @catalog::bigint AND due_at < 'infinity') AS is_left
@@ -180,7 +187,8 @@ WITH over AS MATERIALIZED (
         changed_at = now()
     FROM over o WHERE a.id = o.id
     RETURNING a.id, a.catalog_id, a.state, NULL::text AS failure_code,
-              format('%s files, %s bytes', a.freed_files, a.freed_bytes) AS failure_message
+              json_build_object('freed', json_build_object(
+                  'files', a.freed_files, 'bytes', a.freed_bytes))::text AS failure_message
 ), events AS (
     {{assetEvents}}
 ), ended AS MATERIALIZED (

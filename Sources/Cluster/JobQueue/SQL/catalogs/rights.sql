@@ -47,7 +47,7 @@ SELECT id FROM asset
 WHERE catalog_id = @catalog::bigint AND is_waiting AND (not_before <= now() OR not_before IS NULL)
 
 -- name: begin
--- As `reprioritise` of selecting.sql: those that may begin now.
+-- Lets assets that may begin now wait no longer. Returns the same as `reprioritise` of selecting.sql.
 UPDATE asset a SET is_waiting = false, changed_at = now()
 WHERE a.catalog_id = @catalog::bigint AND a.id = ANY(@assets::bigint[]) AND a.is_waiting
 RETURNING a.id, {{ownPriority}} AS own_priority
@@ -59,15 +59,16 @@ WHERE catalog_id = @catalog::bigint AND generation = @generation::int
   AND is_waiting <> coalesce(not_before > now(), false)
 
 -- name: reschedule
--- As `reprioritise` of selecting.sql: their jobs wait exactly until they may begin.
+-- Makes the jobs of assets wait exactly until they may begin. Returns the same as `reprioritise` of
+-- selecting.sql.
 UPDATE asset a SET is_waiting = NOT a.is_waiting, changed_at = now()
 WHERE a.catalog_id = @catalog::bigint AND a.id = ANY(@assets::bigint[])
   AND a.is_waiting <> coalesce(a.not_before > now(), false)
 RETURNING a.id, {{ownPriority}} AS own_priority
 
 -- fragment: refused
--- Nothing is fetched for the assets `due`, with a code and a message each. What one has stored before
--- counts as failed.
+-- Nothing is fetched for the assets `due`, with a code and a message, or its facts, each. What one
+-- has stored before counts as failed.
 changed AS (
     UPDATE asset a SET
         key_taken = true, state = 'failed', failure_code = n.code, failure_message = n.message,
@@ -121,7 +122,7 @@ a.catalog_id = @catalog::bigint AND a.generation = @generation::int
     AND (@assets::bigint[] IS NULL OR a.id IN (SELECT unnest(@assets::bigint[])))
 
 -- fragment: placeOfSite
--- What counts as a site g: a cache without its POPs.
+-- The identity of a site g: a cache without its POPs.
 CASE WHEN starts_with(g.storage_url, 'cache:') THEN split_part(g.storage_url, '?', 1)
      ELSE g.storage_url END
 
@@ -131,8 +132,8 @@ CASE WHEN starts_with(g.storage_url, 'cache:') THEN split_part(g.storage_url, '?
 -- name, or under the same key from the same URL. An edge is one site, whichever POPs its caches name.
 WITH due AS MATERIALIZED (
     SELECT a.id, @code::text AS code,
-           format('maxSites: the title is at %s other %s; allowed: %s in all.', n.sites,
-                  CASE WHEN n.sites = 1 THEN 'site' ELSE 'sites' END, a.max_sites) AS message
+           json_build_object('maxSites', json_build_object(
+               'sites', n.sites, 'allowed', a.max_sites))::text AS message
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
     CROSS JOIN LATERAL (
         SELECT count(DISTINCT t.place) FILTER (WHERE t.place <> h.place) AS sites,
@@ -157,7 +158,8 @@ WITH due AS MATERIALIZED (
 ), {{refused}}
 
 -- unprepared: refuseFetches
--- As `refuseSites`: assets whose titles were fetched to the site as often as they may be in a period.
+-- Refuses assets whose titles were fetched to the site as often as they may be in a period, like
+-- `refuseSites`.
 WITH wanted AS MATERIALIZED (
     SELECT a.id, a.title, c.site_id, r.most, r.seconds,
            row_number() OVER (PARTITION BY a.title, r.ordinal ORDER BY a.id) AS place
@@ -167,8 +169,9 @@ WITH wanted AS MATERIALIZED (
     WHERE {{limited}} AND NOT a.is_fetch_counted
 ), due AS MATERIALIZED (
     SELECT DISTINCT ON (w.id) w.id, @code::text AS code,
-           format('maxFetches: the title was fetched %s times within %s s; allowed: %s.',
-                  n.fetches + w.place - 1, w.seconds, w.most) AS message
+           json_build_object('maxFetches', json_build_object(
+               'fetches', n.fetches + w.place - 1, 'seconds', w.seconds, 'allowed', w.most))::text
+               AS message
     FROM wanted w
     CROSS JOIN LATERAL (
         SELECT count(*) AS fetches FROM title_fetch f
@@ -180,8 +183,8 @@ WITH wanted AS MATERIALIZED (
     ORDER BY w.id, w.most
 ), {{refused}}
 
--- name: refusals
--- How many of the assets a start has just refused because of their rights, and why one of them.
+-- name: rejections
+-- Counts the assets that a start has just refused because of their rights, with the reason of one of them.
 SELECT count(*) AS assets, min(failure_message) AS reason FROM asset
 WHERE id = ANY(@assets::bigint[]) AND state = 'failed' AND failure_code = ANY(@codes::text[])
 

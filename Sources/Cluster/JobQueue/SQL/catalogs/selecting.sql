@@ -8,15 +8,15 @@ chosen AS MATERIALIZED (
 )
 
 -- fragment: underWay
--- How much of a catalog c is under way, which is not written.
+-- Assets and jobs of a catalog c that are under way; no column has these counts.
 CASE WHEN c.state = 'running'
     THEN c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled ELSE 0 END AS assets,
 CASE WHEN c.state = 'running'
     THEN c.segments - c.segments_done - c.segments_failed ELSE 0 END AS jobs
 
 -- unprepared: assets
--- What they are selected by may be null each; @is_paused selects paused ones beside those in @states.
--- Assets of the present generation, and those that have not ended although a submission that is not
+-- Assets by a selection. Each of its values may be null; @is_paused selects paused ones beside those in
+-- @states. Assets of the present generation, and those that have not ended although a submission that is not
 -- started yet has named them; with @of_left only those that the last submission did not name.
 SELECT a.id, a.state, {{isPaused}} AS is_paused FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE c.id = @catalog::bigint
@@ -27,6 +27,9 @@ WHERE c.id = @catalog::bigint
   AND (@pattern::text IS NULL OR a.name LIKE @pattern)
   AND {{inStates}}
 ORDER BY a.id
+
+-- name: hasName
+SELECT EXISTS (SELECT FROM asset WHERE catalog_id = @catalog::bigint AND name = @name) AS has_name
 
 -- name: lockLanes
 -- No claim takes from its lanes until the end of the transaction.
@@ -54,21 +57,26 @@ SELECT count(*) AS assets FROM assets
 
 -- unprepared: cancelJobs
 -- The catalog's lanes are locked. Deletes the jobs of these assets, except those that publish. The
--- workers that hold some of them are notified at their next heartbeat, and their reports are stale.
+-- workers that hold some of them are notified at their next heartbeat, and their reports are stale;
+-- what they may have stored by then is noted.
 WITH {{chosen}}, delayed AS (
     DELETE FROM delayed_job
     WHERE catalog_id = @catalog AND kind <> 'publish'
         AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
-    RETURNING 1
-), gone AS (
+    RETURNING {{droppedDelayedJob}}
+), leased AS (
     DELETE FROM job
     WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog))
       AND kind <> 'publish' AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
-    RETURNING lane_id, id
+    RETURNING {{droppedJob}}
+), gone AS MATERIALIZED (
+    SELECT * FROM leased UNION ALL SELECT * FROM delayed
+), storing AS (
+    {{notingStored}}
 ), notified AS (
     {{noteCancelled}}
 )
-SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
+SELECT count(*) AS jobs FROM gone
 
 -- unprepared: cancelAssets
 -- Those still under way are cancelled: what they lack counts as failed. Of one that is refreshed,
@@ -109,7 +117,7 @@ SELECT count(*) AS assets FROM changed
 WITH over AS MATERIALIZED (
     SELECT c.id FROM catalog c
     WHERE c.id = @catalog::bigint AND c.state = 'running'
-      -- What was named since its start is not part of what runs, unless it ran by then.
+      -- Assets that were named since its start are not part of the run, unless they ran by then.
       AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
                       AND a.state IN ({{assetStarted}}))
 ), delayed AS (
@@ -154,8 +162,8 @@ WHERE a.id = ANY(@assets::bigint[]) AND a.priority IS DISTINCT FROM @priority::s
 RETURNING a.id, {{ownPriority}} AS own_priority
 
 -- unprepared: pause
--- As `reprioritise`: those that were not paused, with what workers have received of them. What
--- publishes its files continues.
+-- Pauses assets that are not paused, and notes the bytes that workers have received of them. Returns the same
+-- as `reprioritise`. Assets that publish their files continue.
 WITH receiving AS MATERIALIZED (
     {{receiving}}
 ), changed AS (
@@ -174,7 +182,7 @@ WITH receiving AS MATERIALIZED (
 SELECT id, own_priority FROM changed
 
 -- unprepared: resume
--- As `reprioritise`: those that were paused.
+-- Resumes paused assets. Returns the same as `reprioritise`.
 WITH changed AS (
     UPDATE asset a SET is_paused = false, changed_at = now()
     WHERE a.id = ANY(@assets::bigint[]) AND a.is_paused

@@ -89,7 +89,7 @@ RETURNING prunes, failure_code,
           CASE WHEN opened_by = @lease::uuid THEN opened_generation END AS generation
 
 -- name: known
--- How many of these assets the catalog's last list named.
+-- Counts those of these assets that the catalog's last list named.
 SELECT count(*) AS known FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.catalog_id = @catalog::bigint AND a.name = ANY(@names::text[])
   AND a.listed_generation = c.generation

@@ -15,12 +15,19 @@ SELECT EXISTS (
           WHERE c.id = @catalog::bigint)
 ) AS has_neighbours
 
--- unprepared: isNew
--- Nothing of the catalog was started before, or named otherwise: no statement of a start that ends
--- earlier work has anything to do. The catalog is locked.
+-- unprepared: contents
+-- What a start has to look for, in one scan. `is_new`: nothing of the catalog was started before, or
+-- named otherwise, so that no statement of a start that ends earlier work has anything to do.
+-- `is_plain`: all assets are files without sidecars. The catalog is locked.
 SELECT coalesce(bool_and(state = 'new' AND generation = @generation::int AND NOT redefined
                          AND NOT url_changed AND NOT sidecars_changed AND renewing_since IS NULL),
-                true) AS is_new
+                true) AS is_new,
+       coalesce(bool_and(kind = 'file' AND sidecars IS NULL AND NOT key_taken), true) AS is_plain,
+       coalesce(bool_and(name = key AND sidecars IS NULL), true) AS has_own_keys,
+       coalesce(bool_or(is_waiting OR not_before IS NOT NULL), false) AS has_start_times,
+       coalesce(bool_or(expires_at IS NOT NULL OR max_sites IS NOT NULL
+                        OR max_fetches IS NOT NULL), false) AS has_rights,
+       EXISTS (SELECT FROM found_file) AS has_found_files
 FROM asset WHERE catalog_id = @catalog::bigint
 
 -- unprepared: lockWork
@@ -83,29 +90,41 @@ WITH ended AS MATERIALIZED (
 UPDATE asset a SET renewing_since = NULL FROM ended e WHERE a.id = e.id
 
 -- name: forget
--- Drops the jobs of assets that left the catalog, have other sidecars or were redefined, and what
--- was known of the last; of titles that is put aside. One that is refreshed is whole, and was.
-WITH gone AS MATERIALIZED (
+-- The catalog's lanes are locked. Drops the jobs of assets that left the catalog, have other sidecars
+-- or were redefined, and what was known of the last; of titles that is put aside. One that is
+-- refreshed is whole, and was. Workers that hold some of the jobs are notified at their next
+-- heartbeat; what they may have stored by then is noted.
+WITH leaving AS MATERIALIZED (
     SELECT id, kind, redefined, state, state = 'refreshing' AND NOT redefined AS is_whole
     FROM asset
     WHERE catalog_id = @catalog AND (redefined
         OR ((generation < @generation OR sidecars_changed) AND state IN ({{assetUnsettled}})))
     ORDER BY id FOR UPDATE
-), jobs AS (
-    DELETE FROM job USING gone, lane l
-    WHERE l.catalog_id = @catalog AND job.lane_id = l.id AND job.asset_id = gone.id
+), leased AS (
+    DELETE FROM job
+    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog))
+      AND (asset_id IN (SELECT id FROM leaving)) IS TRUE
+    RETURNING {{droppedJob}}
 ), delayed AS (
-    DELETE FROM delayed_job d USING gone WHERE d.catalog_id = @catalog AND d.asset_id = gone.id
+    DELETE FROM delayed_job
+    WHERE catalog_id = @catalog AND (asset_id IN (SELECT id FROM leaving)) IS TRUE
+    RETURNING {{droppedDelayedJob}}
+), gone AS MATERIALIZED (
+    SELECT * FROM leased UNION ALL SELECT * FROM delayed
+), storing AS (
+    {{notingStored}}
+), notified AS (
+    {{notingPaused}}
 ), segments AS (
-    DELETE FROM segment USING gone WHERE gone.redefined AND segment.asset_id = gone.id
-    RETURNING segment.*, gone.kind
+    DELETE FROM segment USING leaving WHERE leaving.redefined AND segment.asset_id = leaving.id
+    RETURNING segment.*, leaving.kind
 ), results AS (
     DELETE FROM result r USING segments s WHERE r.segment_id = s.id
     RETURNING s.*, r.done, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
 ), recordings AS (
-    DELETE FROM recording r USING gone WHERE gone.redefined AND r.asset_id = gone.id
+    DELETE FROM recording r USING leaving WHERE leaving.redefined AND r.asset_id = leaving.id
 ), recorded AS (
-    DELETE FROM recorded_segment r USING gone WHERE gone.redefined AND r.asset_id = gone.id
+    DELETE FROM recorded_segment r USING leaving WHERE leaving.redefined AND r.asset_id = leaving.id
 ), files AS (
     SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}} AS manifest_sha256,
            s.bytes, s.sha256, s.verified, s.validator, s.recorded_at
@@ -128,10 +147,23 @@ WITH gone AS MATERIALIZED (
         manifest_sha256 = excluded.manifest_sha256, bytes = excluded.bytes,
         sha256 = excluded.sha256, verified = excluded.verified, validator = excluded.validator,
         stored_at = excluded.stored_at
-    -- What is stored is not forgotten for a manifest that never was.
+    -- Stored files are not forgotten for a manifest that never was.
     WHERE excluded.sha256 IS NOT NULL OR f.sha256 IS NULL
+    RETURNING f.asset_id, f.key, f.bytes
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT @catalog, n.bytes FROM (
+        SELECT coalesce((SELECT sum(bytes) FROM previous), 0)
+               - coalesce((SELECT sum(bytes) FROM results WHERE done), 0)
+               - coalesce((
+                   -- Files that were put aside before under the same keys.
+                   SELECT sum(o.bytes) FROM previous p CROSS JOIN LATERAL (
+                       SELECT bytes FROM previous_file WHERE asset_id = p.asset_id
+                           AND hashtextextended(key, 0) = hashtextextended(p.key, 0) OFFSET 0
+                   ) AS o), 0) AS bytes
+    ) AS n WHERE n.bytes <> 0
 ), unneeded AS (
-    -- Of an asset that is a file now nothing is put aside.
+    -- Nothing is put aside of an asset that is a file now.
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
     SELECT c.site_id, c.id, s.asset_id, s.key, s.bytes FROM results s, catalog c
     WHERE c.id = @catalog AND s.kind = 'file' AND s.part = 0 AND s.done
@@ -141,7 +173,7 @@ WITH gone AS MATERIALIZED (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
 ), forgotten AS (
     UPDATE asset a SET
-        state = CASE WHEN a.redefined THEN 'new' WHEN gone.is_whole THEN 'completed'
+        state = CASE WHEN a.redefined THEN 'new' WHEN leaving.is_whole THEN 'completed'
                      ELSE 'interrupted' END,
         is_purging = false, is_cleared = false,
         directory_id = CASE WHEN NOT a.redefined THEN a.directory_id ELSE (
@@ -151,20 +183,20 @@ WITH gone AS MATERIALIZED (
         completed_at = CASE WHEN NOT a.redefined THEN a.completed_at END,
         kept_until = CASE WHEN NOT a.redefined THEN a.kept_until END,
         is_fetch_counted = a.is_fetch_counted AND NOT a.redefined,
-        segments = CASE WHEN gone.is_whole THEN a.segments ELSE 0 END,
-        segments_done = CASE WHEN gone.is_whole THEN a.segments_done ELSE 0 END,
+        segments = CASE WHEN leaving.is_whole THEN a.segments ELSE 0 END,
+        segments_done = CASE WHEN leaving.is_whole THEN a.segments_done ELSE 0 END,
         segments_failed = 0,
-        verifies = CASE WHEN gone.is_whole THEN a.verifies ELSE 0 END,
-        verifies_done = CASE WHEN gone.is_whole THEN a.verifies_done ELSE 0 END,
+        verifies = CASE WHEN leaving.is_whole THEN a.verifies ELSE 0 END,
+        verifies_done = CASE WHEN leaving.is_whole THEN a.verifies_done ELSE 0 END,
         verifies_failed = 0,
-        bytes = CASE WHEN gone.is_whole THEN a.bytes ELSE 0 END,
-        adopted_bytes = CASE WHEN gone.is_whole THEN a.adopted_bytes ELSE 0 END,
+        bytes = CASE WHEN leaving.is_whole THEN a.bytes ELSE 0 END,
+        adopted_bytes = CASE WHEN leaving.is_whole THEN a.adopted_bytes ELSE 0 END,
         refreshed = NULL,
         failure_code = NULL, failure_message = NULL,
         warnings = CASE WHEN NOT a.redefined THEN a.warnings END, changed_at = now()
-    FROM gone WHERE a.id = gone.id
+    FROM leaving WHERE a.id = leaving.id
     RETURNING a.id, a.catalog_id, a.state, a.failure_code, a.failure_message,
-              a.state <> gone.state AS has_changed
+              a.state <> leaving.state AS has_changed
 ), changed AS NOT MATERIALIZED (
     SELECT * FROM forgotten WHERE has_changed
 )
@@ -188,7 +220,7 @@ UPDATE segment s SET url = n.url, renewed_at = now()
 FROM renewed n WHERE n.kind = 'file' AND s.asset_id = n.id AND s.ordinal = 0
 
 -- name: lanes
--- The lanes that the start may need, made.
+-- The lanes that the start may need, made; of a new catalog of files alone, those of its files.
 INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority)
 SELECT DISTINCT @queue::bigint, @catalog::bigint, n.origin_id, n.rank, n.own_priority
 FROM (
@@ -199,17 +231,17 @@ FROM (
     UNION
     SELECT s.origin_id, 3, {{ownPriority}}
     FROM asset a JOIN segment s ON s.asset_id = a.id
-    WHERE a.catalog_id = @catalog AND a.generation = @generation AND a.kind <> 'file'
-      AND a.state IN ({{assetStartable}})
+    WHERE NOT @plain::bool AND a.catalog_id = @catalog AND a.generation = @generation
+      AND a.kind <> 'file' AND a.state IN ({{assetStartable}})
     UNION
     SELECT o.id, 3, {{ownPriority}}
     FROM asset a, jsonb_to_recordset(a.sidecars) AS s(origin text) JOIN origin o ON o.url = s.origin
-    WHERE a.catalog_id = @catalog AND a.generation = @generation AND a.sidecars IS NOT NULL
-      AND a.state IN ({{assetStartable}})
+    WHERE NOT @plain::bool AND a.catalog_id = @catalog AND a.generation = @generation
+      AND a.sidecars IS NOT NULL AND a.state IN ({{assetStartable}})
     UNION
     SELECT 0, 0, {{ownPriority}}
     FROM asset a JOIN segment s ON s.asset_id = a.id JOIN multipart_file mf ON mf.segment_id = s.id
-    WHERE a.catalog_id = @catalog AND a.generation = @generation
+    WHERE NOT @plain::bool AND a.catalog_id = @catalog AND a.generation = @generation
 ) AS n
 ORDER BY 3, 4, 5
 ON CONFLICT DO NOTHING
@@ -305,10 +337,13 @@ WITH changed AS MATERIALIZED (
 ), results AS (
     DELETE FROM result r USING gone g WHERE r.segment_id = g.id
     RETURNING g.asset_id, g.key, r.bytes, r.done AND g.part = 0 AS is_left
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT @catalog::bigint, -sum(bytes) FROM results HAVING sum(bytes) > 0
 )
 INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
 SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes FROM results g, catalog c
-WHERE g.is_left AND c.id = @catalog::bigint
+WHERE g.is_left AND c.id = @catalog::bigint AND {{keepsFiles}}
 
 -- name: sidecars
 -- The segments of sidecars, behind those of their assets; a title that is not resolved gets them
@@ -328,7 +363,10 @@ WITH parts AS (
       AND a.catalog_id = @catalog AND a.generation = @generation AND a.state = 'completed'
     RETURNING s.id
 ), results AS (
-    DELETE FROM result USING parts WHERE result.segment_id = parts.id
+    DELETE FROM result USING parts WHERE result.segment_id = parts.id RETURNING result.bytes
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT @catalog, -sum(bytes) FROM results HAVING sum(bytes) > 0
 )
 DELETE FROM multipart_file USING segment s, asset a
 WHERE multipart_file.segment_id = s.id AND s.asset_id = a.id
@@ -349,7 +387,7 @@ WITH wanted AS MATERIALIZED (
     SELECT w.id AS asset_id, w.state, w.own_priority, s.id, s.origin_id, s.ordinal, s.part,
            s.parent_id,
            mf.id IS NOT NULL AS is_multipart, mf.parts = mf.parts_done AS parts_stored,
-           -- Of a file that is still to be put together, what was stored before does not count.
+           -- Bytes that were stored before do not count for a file that is still to be put together.
            w.state <> 'completed' AND mf.id IS NULL AND coalesce(r.done, false) AS done, r.bytes
     FROM wanted w
     JOIN segment s ON s.asset_id = w.id
@@ -446,7 +484,7 @@ FROM waiting ORDER BY id
 -- fold, which waits for the catalog's lock. The catalog runs, or has ended when nothing is lacking.
 WITH tallies AS MATERIALIZED (
     DELETE FROM tally WHERE catalog_id = @catalog AND asset_id IS NULL
-    RETURNING directory_id, assets_completed, assets_failed, assets_cancelled,
+    RETURNING directory_id, stored_bytes, assets_completed, assets_failed, assets_cancelled,
               assets_completed + assets_failed + assets_cancelled AS ended
 ), daily AS (
     INSERT INTO outcome (catalog_id, assets_completed, assets_failed, assets_cancelled)
@@ -499,6 +537,7 @@ UPDATE catalog c SET
     assets_cancelled = t.cancelled,
     segments = t.segments, segments_done = t.segments_done, segments_failed = t.segments_failed,
     bytes = t.bytes, adopted_bytes = t.adopted_bytes, retries = t.retries,
+    stored_bytes = c.stored_bytes + (SELECT coalesce(sum(stored_bytes), 0) FROM tallies),
     freed_files = CASE WHEN d.is_left THEN c.freed_files ELSE 0 END,
     freed_bytes = CASE WHEN d.is_left THEN c.freed_bytes ELSE 0 END,
     checksums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (

@@ -2,13 +2,12 @@
 -- the one catalog of @catalog, or the latest ones.
 
 -- template: status
--- What is expected in all is an estimate: segments of
--- which nothing is known are taken to be like those that are. What reports left in tallies counts
--- too.
+-- Status of catalogs. The expected total is an estimate: unknown segments are taken to be like the known
+-- ones. Counts that reports left in tallies are included.
 WITH unwell AS MATERIALIZED (
     SELECT id FROM origin WHERE breaker IN ({{breakerOpen}})
 ), under_way AS MATERIALIZED (
-    -- Of all catalogs, read once.
+    -- Counts of all catalogs, read once.
     SELECT a.catalog_id,
            least((e.value->>'receivedBytes')::bigint, {{lackingBytes}}) AS received,
            least((e.value->>'expectedBytes')::bigint, {{lackingBytes}}) AS expected,
@@ -31,17 +30,17 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
        CASE WHEN f.code IS NOT NULL THEN f.code
-            ELSE coalesce(y.code, r.code, x.trouble_code, b.code) END AS trouble_code,
+            ELSE coalesce(y.code, r.code, x.issue_code, b.code) END AS issue_code,
        CASE WHEN f.code IS NOT NULL THEN 'site' WHEN y.code IS NOT NULL THEN 'roots'
-            WHEN r.code IS NOT NULL THEN 'room' WHEN x.trouble_code IS NOT NULL THEN 'worker'
-            WHEN b.code IS NOT NULL THEN 'origins' END AS trouble_kind,
+            WHEN r.code IS NOT NULL THEN 'room' WHEN x.issue_code IS NOT NULL THEN 'worker'
+            WHEN b.code IS NOT NULL THEN 'origins' END AS issue_kind,
        CASE WHEN f.code IS NOT NULL THEN t.fault_message
-            ELSE coalesce(y.roots, r.message, x.trouble_message, b.url) END AS trouble_subject,
-       coalesce(r.number, b.number) AS trouble_number,
+            ELSE coalesce(y.roots, r.message, x.issue_message, b.url) END AS issue_subject,
+       coalesce(r.number, b.number) AS issue_number,
        coalesce(y.has_symlink, false) AS has_symlink,
        CASE WHEN f.code IS NOT NULL THEN extract(epoch FROM now() - t.fault_since)::float8
-            ELSE coalesce(y.seconds, r.seconds, x.trouble_seconds, b.seconds)
-       END AS trouble_seconds,
+            ELSE coalesce(y.seconds, r.seconds, x.issue_seconds, b.seconds)
+       END AS issue_seconds,
        extract(epoch FROM c.deadline - coalesce(c.ended_at, now()))::float8 AS deadline_seconds,
        CASE WHEN c.state = 'running' AND c.pace[1] >= extract(epoch FROM c.started_at)
             THEN (extract(epoch FROM now()) - c.pace[1])::float8 END AS pace_seconds,
@@ -82,7 +81,7 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT received, expected, transfers FROM under_way WHERE catalog_id = c.id
         UNION ALL
-        -- Of what was paused under way, until a worker has it again.
+        -- Bytes of assets that were paused under way, until a worker has them again.
         SELECT least(a.paused_received_bytes, {{lackingBytes}}),
                least(a.paused_expected_bytes, {{lackingBytes}}),
                least(a.paused_transfers, {{lackingSegments}})
@@ -115,11 +114,11 @@ LEFT JOIN LATERAL (
 ) AS r ON true
 -- Nor while no worker that reports gets work.
 LEFT JOIN LATERAL (
-    SELECT (array_agg(w.trouble_code ORDER BY w.trouble_since DESC))[1] AS trouble_code,
-           (array_agg(w.trouble_message ORDER BY w.trouble_since DESC))[1] AS trouble_message,
-           extract(epoch FROM now() - max(w.trouble_since))::float8 AS trouble_seconds
+    SELECT (array_agg(w.issue_code ORDER BY w.issue_since DESC))[1] AS issue_code,
+           (array_agg(w.issue_message ORDER BY w.issue_since DESC))[1] AS issue_message,
+           extract(epoch FROM now() - max(w.issue_since))::float8 AS issue_seconds
     FROM worker w WHERE w.last_seen > now() - interval '60 seconds' AND c.state = 'running'
-    HAVING bool_and(w.trouble_code IS NOT NULL)
+    HAVING bool_and(w.issue_code IS NOT NULL)
 ) AS x ON true
 -- Nor while all its origins that are still to serve something are in a cooldown: until a moment
 -- after its end, so that a follower does not see the contrary between two tries, and while they are
@@ -190,7 +189,7 @@ ORDER BY a.changed_at DESC, a.id LIMIT 20
 -- MARK: Waits
 
 -- fragment: heldSpans
--- What leases hold of running catalogs, by lane. Spans stay when all of them was done.
+-- Spans of leases of running catalogs, by lane. Spans stay when all of their jobs are done.
 SELECT l.catalog_id, l.origin_id, e.id AS lease_id, e.worker_id, e.granted_at, e.expires_at,
        e.isolated
 FROM running r
@@ -212,10 +211,10 @@ EXISTS (SELECT FROM origin WHERE max_connections IS NOT NULL OR requests_per_sec
 coalesce(m.connections::float8, m.requests_per_second, m.bytes_per_second) IS NOT NULL
 
 -- template: waits
--- Why running catalogs have nothing under way: a row a
--- reason, with what it names and when it ends, if that is known, and whether some of the catalog's
--- jobs wait for nothing but a worker. No rows of a catalog that a worker works on. Jobs are looked
--- for behind the last span of a lane, or within a span, and never counted.
+-- Reasons why running catalogs have nothing under way: a row a reason, with what it names and when it ends,
+-- if that is known, and whether some of the catalog's jobs wait for nothing but a worker. No rows of a
+-- catalog that a worker works on. Jobs are looked for behind the last span of a lane, or within a span, and
+-- never counted.
 WITH running AS MATERIALIZED (
     SELECT c.id, c.not_before, c.started_at, q.name AS queue, q.state AS queue_state,
            t.schedule_closed, t.next_change, t.fault_code IS NOT NULL AS is_faulty,
@@ -351,7 +350,7 @@ CROSS JOIN LATERAL (
     UNION ALL
     (SELECT 'retry', NULL, coalesce(d.retry_code, d.failure_code), NULL, d.available_at
      FROM delayed_job d
-     -- What waits for something else than time has no end.
+     -- Jobs that wait for something else than time have no end.
      WHERE d.catalog_id = i.id AND d.available_at > now() AND d.available_at < 'infinity'
        -- The next reload of a recording is no retry.
        AND NOT (d.kind = 'resolve' AND d.retry_code IS NULL
@@ -397,7 +396,7 @@ WITH running AS MATERIALIZED (
     SELECT * FROM ({{chosen}}) AS c
     WHERE state = 'running'
 ), remaining AS MATERIALIZED (
-    -- Of interest only while there are limits.
+    -- Needed only while there are limits.
     SELECT c.id AS catalog_id, l.origin_id
     FROM running c
     CROSS JOIN LATERAL (

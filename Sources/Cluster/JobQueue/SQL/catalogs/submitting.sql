@@ -66,7 +66,8 @@ WITH changed AS (
 UPDATE asset a SET redefined = true FROM titles t WHERE a.id = t.id
 
 -- name: stageAssets
--- Where COPY puts a batch of assets before they are merged; one a connection, empty after COMMIT.
+-- Creates the table into which COPY puts a batch of assets before they are merged; one a connection, empty
+-- after COMMIT.
 CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
     position int, name text, url text, kind text, key text, expected_bytes bigint,
         expected_sha256 text,
@@ -163,7 +164,7 @@ WITH merged AS (
         wanted_at = now(),
         refresh_seconds = excluded.refresh_seconds,
         refresh_by_origin = excluded.refresh_by_origin,
-        -- What the list says has changed since is checked at once.
+        -- Assets that have changed since by the list are checked at once.
         refresh_at = CASE
             WHEN a.state = 'completed'
                 AND excluded.modified_at > coalesce(a.modified_at, a.completed_at) THEN now()
@@ -174,8 +175,8 @@ WITH merged AS (
             ELSE excluded.refresh_at END,
         modified_at = coalesce(excluded.modified_at, a.modified_at),
         sidecars_changed = a.sidecars_changed OR a.sidecars IS DISTINCT FROM excluded.sidecars,
-        -- What the list said of the length stands with the segment, once there is one: the asset's
-        -- may have been learned from the origin.
+        -- The length by the list stands with the segment, once there is one: the asset's may have been
+        -- learned from the origin.
         redefined = a.redefined OR a.state IN ({{assetGone}}) AND (
                 @kept_generation::int IS NULL OR a.listed_generation < @kept_generation::int
                 OR (a.not_before, a.expires_at, a.keep_seconds) IS DISTINCT FROM

@@ -2,7 +2,7 @@
 -- trips.
 
 -- name: holds_jobs
--- Whether a worker holds jobs; or one that is to be tried alone, for a minute: what takes longer
+-- Tells whether a worker holds jobs; or one that is to be tried alone, for a minute: a job that takes longer
 -- does not keep its worker from other work.
 CREATE OR REPLACE FUNCTION holds_jobs(by_worker uuid, isolated_only boolean) RETURNS boolean
 LANGUAGE sql STABLE AS $$
@@ -30,10 +30,9 @@ LANGUAGE sql STABLE AS $$
 $$
 
 -- name: origin_allowance
--- How many more jobs of an origin that has limits, or whose breaker is not closed, a worker may
--- claim now. Locks the origin's row. A worker without a quota of it gets an empty one with its
--- first jobs, as long as there is a connection and a request a second for each; otherwise it gets
--- none of the origin's jobs.
+-- Returns how many more jobs of an origin that has limits, or whose breaker is not closed, a worker may claim
+-- now. Locks the origin's row. A worker without a quota of it gets an empty one with its first jobs, as long
+-- as there is a connection and a request a second for each; otherwise it gets none of the origin's jobs.
 CREATE OR REPLACE FUNCTION origin_allowance(of_origin bigint, of_worker uuid, seconds float8)
 RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -85,7 +84,7 @@ BEGIN
     -- are idle and hold no quota yet.
     users := least(users + (SELECT count(*) FROM (
         SELECT FROM worker w
-        WHERE w.idle_connections > 0 AND w.id <> of_worker AND w.trouble_code IS NULL
+        WHERE w.idle_connections > 0 AND w.id <> of_worker AND w.issue_code IS NULL
           AND w.last_seen > now() - interval '40 seconds'
           AND EXISTS (SELECT FROM lane l JOIN queue u ON u.id = l.queue_id
                       WHERE l.origin_id = of_origin AND l.ready_since IS NOT NULL
@@ -170,8 +169,7 @@ DECLARE
     passed_over boolean;
     is_open boolean[];
     levels int[];
-    -- Where the lanes of the same catalog, rank and level begin that lane i is among, and how many
-    -- they are.
+    -- First lane, and number of lanes, of the same catalog, rank and level as lane i.
     firsts int[];
     counts int[];
     i int;
@@ -190,7 +188,7 @@ DECLARE
     is_turn boolean := false;
     trial record;
     got_isolated boolean;
-    -- Of the lease: its slow origins, and how many jobs of them it may still get.
+    -- Slow origins of the lease, and how many jobs of them it may still get.
     slow bigint[];
     slow_left int;
 BEGIN
@@ -198,7 +196,7 @@ BEGIN
     is_worth_another := false;
     granted := 0;
     alone := '{}';
-    -- What a claim costs is mostly its statements: one looks at all that may end it early.
+    -- A claim costs mostly its statements: one looks at all that may end it early.
     SELECT q.state <> 'paused' AND (NOT t.closed OR {{mayDelete}}), t.closed,
            EXISTS (SELECT FROM delayed_job WHERE queue_id = of_queue AND available_at <= now()),
            EXISTS (SELECT FROM lane WHERE queue_id = of_queue AND ready_since IS NOT NULL),

@@ -1,4 +1,4 @@
--- What workers need to do the jobs that they were granted.
+-- Reads everything that workers need for the jobs that they were granted.
 
 -- fragment: jobsOfLeases
 -- The jobs j of the leases, with their lanes and catalogs l.
@@ -19,12 +19,13 @@ j.kind = 'fetch' AND j.whole_id IS NULL AND l.starts = 1 AND NOT l.has_mirrors
     AND s.role <> 'playlist'
 
 -- name: leased_jobs
--- What the jobs of that queue need to be done that these leases hold, of the workers that name them
--- (pairwise), with the number of each one's lease. Null is the kind that nearly all jobs have:
--- fetch. Plain fetches come first, by a query of their own, which takes half the time.
+-- Reads what the jobs of that queue need that these leases hold, of the workers that name them (pairwise),
+-- with the number of each one's lease. Null is the kind that nearly all jobs have: fetch. Plain fetches come
+-- first, by a query of their own, which takes half the time.
 --
 -- OFFSET 0 has two uses here: it keeps the order of the joins whatever the statistics say, and it
--- keeps a condition on the job in front of a look-up that nearly all jobs do without.
+-- keeps a condition on the job in front of a look-up that nearly all jobs do without. A look-up of one
+-- column is a scalar subquery, which does both.
 CREATE OR REPLACE FUNCTION leased_jobs(of_queue bigint, leases uuid[], workers uuid[])
 RETURNS TABLE (place bigint, id bigint, asset bigint, attempt int, kind text, role text,
                url text, key text, known_bytes bigint, known_sha256 text, length bigint,
@@ -52,25 +53,37 @@ BEGIN
     CROSS JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s
     WHERE {{isPlain}};
     GET DIAGNOSTICS plain = ROW_COUNT;
-    IF plain = (SELECT sum(p.jobs) FROM unnest(leases) AS named(lease)
-                CROSS JOIN LATERAL (SELECT jobs FROM span WHERE lease_id = named.lease OFFSET 0) AS p)
-    THEN
-        RETURN;
-    END IF;
+    IF plain = (SELECT sum(p.jobs) FROM span p WHERE p.lease_id = ANY(leases)) THEN RETURN; END IF;
     RETURN QUERY
     SELECT named.place, j.id, j.asset_id, j.attempt + 1, nullif(j.kind, 'fetch'), s.role,
            coalesce(s.url, o.url), coalesce(o.path, s.key, o.key),
            coalesce(r.bytes, s.known_bytes), coalesce(r.sha256, s.known_sha256),
            coalesce(s.range_length, s.expected_bytes), s.expected_sha256, s.expected_digests,
            s.range_offset, o.multipart_id, o.total_bytes, o.validator, nullif(s.is_whole, false),
-           CASE WHEN j.kind = 'fetch' THEN s.previous_multipart_id END, t.is_stored,
-           coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END),
+           CASE WHEN j.kind = 'fetch' THEN s.previous_multipart_id END,
+           (SELECT true FROM rewritten_manifest
+            WHERE s.role = 'playlist' AND segment_id = j.segment_id),
+           -- Parts of a file come from where its first part came from; those of its sidecars are
+           -- elsewhere.
+           coalesce((SELECT array_to_string(urls, E'\n') FROM mirror
+                     WHERE l.has_mirrors AND s.ordinal = 0 AND asset_id = j.asset_id
+                       AND j.kind = 'fetch' AND j.whole_id IS NULL),
+                    CASE WHEN j.kind = 'fetch' THEN s.mirrors END),
            CASE WHEN l.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
                 THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
            CASE WHEN r.sha256 IS NULL THEN s.known_validator END,
            CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END,
            o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN l.title_options END,
-           f.neighbour, l.run_id,
+           -- What is in the lane of a neighbour's origin is fetched from there.
+           (SELECT json_strip_nulls(json_build_object(
+                       'serves', t.serves_url, 'bytes', e.bytes, 'sha256', e.sha256,
+                       'validator', e.validator, 'isVerified', coalesce(e.verified, false)))::text
+            FROM asset a
+            CROSS JOIN LATERAL ({{storedByNeighbour}}) AS e
+            JOIN site t ON t.id = e.site_id
+            WHERE l.has_neighbours AND l.origin_id <> s.origin_id AND j.kind = 'fetch'
+              AND j.whole_id IS NULL AND a.id = j.asset_id AND t.serves_origin_id = l.origin_id),
+           l.run_id,
            CASE WHEN j.kind = 'resolve' THEN
                (SELECT json_build_object('cursor', w.cursor::json, 'isOver', w.ended_at IS NOT NULL)
                        ::text FROM recording w WHERE w.asset_id = j.asset_id) END,
@@ -81,28 +94,7 @@ BEGIN
         SELECT bytes, sha256 FROM result WHERE l.starts > 1 AND segment_id = j.segment_id AND done
         OFFSET 0
     ) AS r ON true
-    -- Parts of a file come from where its first part came from.
-    LEFT JOIN LATERAL (
-        SELECT array_to_string(urls, E'\n') AS urls FROM mirror
-        WHERE l.has_mirrors AND asset_id = j.asset_id AND j.kind = 'fetch' AND j.whole_id IS NULL
-          -- Those of its sidecars are elsewhere.
-          AND s.ordinal = 0
-        OFFSET 0
-    ) AS m ON true
-    -- What is in the lane of a neighbour's origin is fetched from there.
-    LEFT JOIN LATERAL (
-        SELECT json_strip_nulls(json_build_object(
-                   'serves', t.serves_url, 'bytes', e.bytes, 'sha256', e.sha256,
-                   'validator', e.validator, 'isVerified', coalesce(e.verified, false)))::text
-                   AS neighbour
-        FROM asset a
-        CROSS JOIN LATERAL ({{storedByNeighbour}}) AS e
-        JOIN site t ON t.id = e.site_id
-        WHERE l.has_neighbours AND l.origin_id <> s.origin_id AND j.kind = 'fetch'
-          AND j.whole_id IS NULL AND a.id = j.asset_id AND t.serves_origin_id = l.origin_id
-        OFFSET 0
-    ) AS f ON true
-    -- What fetches of whole objects have none of: the filter answers without a look.
+    -- Fetches of whole objects have none: the filter answers without a look.
     LEFT JOIN LATERAL (
         SELECT a.kind, a.url, a.key, d.path, mf.id AS multipart_id, mf.total_bytes, mf.validator,
                CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(mf.digests, ','), '')
@@ -113,10 +105,6 @@ BEGIN
         LEFT JOIN multipart_file mf ON mf.segment_id = j.whole_id
         WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0
     ) AS o ON true
-    LEFT JOIN LATERAL (
-        SELECT true AS is_stored FROM rewritten_manifest
-        WHERE s.role = 'playlist' AND segment_id = j.segment_id OFFSET 0
-    ) AS t ON true
     WHERE ({{isPlain}}) IS NOT TRUE;
 END
 $$

@@ -1,4 +1,4 @@
--- Where workers may write.
+-- The sites that workers may write to.
 
 -- name: is_site_within
 -- True if a site is at a root or below it: by components of the path, with the same query.

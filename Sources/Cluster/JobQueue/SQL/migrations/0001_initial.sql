@@ -40,7 +40,7 @@ CREATE TABLE site (
     max_bytes_per_second bigint CHECK (max_bytes_per_second > 0),
     -- Bytes of its file system that stay free.
     floor_bytes bigint CHECK (floor_bytes > 0),
-    -- The most that its catalogs may hold.
+    -- The most that its catalogs may have stored there.
     quota_bytes bigint CHECK (quota_bytes > 0),
     -- The longest time for which a completed asset is kept.
     keep_seconds float8 CHECK (keep_seconds > 0),
@@ -60,23 +60,22 @@ CREATE TABLE site (
     evict_retry_at timestamptz,
     -- Bytes that its workers had under way when they last reported; only for a site with a quota.
     under_way_bytes bigint NOT NULL DEFAULT 0,
-    -- Of a site with a quota: the bytes of files without a record that are held back, as of the last second.
-    held_bytes bigint NOT NULL DEFAULT 0,
-    -- What a worker last found free on its file system, and when.
+    -- Free bytes that a worker last found on its file system, and when.
     available_bytes bigint,
     seen_at timestamptz,
     -- Identifies the volume that the directory is on, by the mark that a worker found or made there; null until then.
     volume_id uuid,
     -- The file system that it was last found on; null where that has no identity.
     volume_file_system text,
-    -- Why nothing can be written there now.
+    -- Reason why nothing can be written there now.
     fault_code text,
     fault_message text,
     -- When it began; kept after its end, until the next one.
     fault_since timestamptz,
     -- When a worker tries again whether the site can be written; null while one does.
     fault_retry_at timestamptz,
-    -- How often it was paused, or a worker asked to probe it, in a row: the time between tries follows from that.
+    -- Number of times in a row that it was paused, or a worker asked to probe it: the time between tries follows from
+    -- that.
     fault_tries int NOT NULL DEFAULT 0,
     -- While workers try again: when one is asked to probe it next, because no job has tried; and which were asked since
     -- each has had its turn.
@@ -84,7 +83,7 @@ CREATE TABLE site (
     fault_probed_by uuid[] NOT NULL DEFAULT '{}',
     -- When it could be written again.
     fault_ended_at timestamptz,
-    -- How often it is audited; null for never.
+    -- Interval between audits; null for never.
     audit_seconds int CHECK (audit_seconds > 0),
     audit_deep boolean NOT NULL DEFAULT false,
     audit_repairs boolean NOT NULL DEFAULT false,
@@ -123,7 +122,7 @@ CREATE TABLE origin (
         CHECK (breaker IN ('closed', 'open', 'halfOpen', 'failing')),
     -- Failures in a row that count against the origin; a success sets it to 0.
     failures int NOT NULL DEFAULT 0,
-    -- How often the breaker opened since the last success.
+    -- Number of times that the breaker opened since the last success.
     openings int NOT NULL DEFAULT 0,
     -- A list, a manifest or an operator names it. Others are kept for what they did, until that is over.
     is_listed boolean NOT NULL DEFAULT true,
@@ -147,7 +146,7 @@ SELECT o.id, CASE WHEN o.has_own_limits THEN o.max_connections ELSE d.max_connec
            AS bytes_per_second
 FROM origin o, origin d WHERE d.id = 0 AND o.id <> 0;
 
--- What was decided about an origin, and why; pruned to the latest of each.
+-- Decisions about an origin, and their reasons; pruned to the latest of each.
 CREATE TABLE origin_decision (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     origin_id bigint NOT NULL,
@@ -155,7 +154,7 @@ CREATE TABLE origin_decision (
     worker_id uuid,
     decided_at timestamptz NOT NULL DEFAULT now(),
     decision text NOT NULL,
-    -- What a worker says; of the cluster's own decisions clients say it, by the numbers below.
+    -- A worker's text; clients word the cluster's own decisions, by the numbers below.
     reason text,
     concurrency int,
     bytes_per_second bigint,
@@ -189,13 +188,13 @@ CREATE TABLE catalog (
     -- Deadlines of the submission that was last started, and of the one last opened.
     deadline timestamptz,
     opened_deadline timestamptz,
-    -- How often its files are checked at the origins, and when next; null for never.
+    -- Interval between checks of its files at the origins, and the next one; null for never.
     refresh_seconds float8 CHECK (refresh_seconds > 0),
     refresh_at timestamptz,
-    -- As `asset.refresh_seconds` and `refresh_by_origin`, for assets whose list states no time.
+    -- For assets whose list states no time; like `asset.refresh_seconds` and `refresh_by_origin`.
     asset_refresh_seconds float8 CHECK (asset_refresh_seconds > 0),
     asset_refresh_by_origin boolean NOT NULL DEFAULT false,
-    -- What is wanted of its titles, as JSON; null for all of it.
+    -- Selection of its titles' tracks, as JSON; null for all of it.
     title_options text,
     -- Which query parameters belong to keys, by origin: of each origin, '' for all others, the regular expressions of
     -- those that are kept and of those that are left out. Null where their names tell.
@@ -210,7 +209,7 @@ CREATE TABLE catalog (
     -- again stay out.
     opened_generation int NOT NULL DEFAULT 1,
     generation int NOT NULL DEFAULT 0,
-    -- How often it was started. Before the second time nothing of it was stored, and jobs need not look for it.
+    -- Number of its starts. Before the second one nothing of it was stored, and jobs need not look for it.
     starts int NOT NULL DEFAULT 0,
     -- Number of its present or last run: from a start of what had ended to the end.
     run_id bigint NOT NULL DEFAULT 0,
@@ -234,10 +233,13 @@ CREATE TABLE catalog (
     bytes bigint NOT NULL DEFAULT 0,
     adopted_bytes bigint NOT NULL DEFAULT 0,
     retries bigint NOT NULL DEFAULT 0,
+    -- Bytes of all that lies at the site by its records, whatever its present run has checked of them: stored results,
+    -- of its former assets too, files that are put aside and those that are to be deleted. Without what is in `tally`.
+    stored_bytes bigint NOT NULL DEFAULT 0,
     -- Directories whose SHA256SUMS is still to be written; the catalog ends after the last.
     checksums_outstanding bigint NOT NULL DEFAULT 0,
     checksums_failed bigint NOT NULL DEFAULT 0,
-    -- What workers deleted since its files were last removed.
+    -- Files and bytes that workers deleted since its files were last removed.
     freed_files bigint NOT NULL DEFAULT 0,
     freed_bytes bigint NOT NULL DEFAULT 0,
     -- Two samples of these, 30 to 120 seconds apart: {seconds since 1970, segments that ended, bytes fetched} of the
@@ -254,7 +256,7 @@ CREATE TABLE source (
     -- Null to detect it.
     format text,
     every_seconds float8 NOT NULL CHECK (every_seconds > 0),
-    -- What the list no longer names is removed.
+    -- Removes files that the list no longer names.
     prunes boolean NOT NULL,
     -- A list that drops more of the catalog's assets is refused.
     max_drop_percent smallint NOT NULL CHECK (max_drop_percent BETWEEN 0 AND 100),
@@ -285,7 +287,8 @@ CREATE TABLE source (
 ) WITH (fillfactor = 50);
 CREATE INDEX source_by_time ON source (next_at);
 
--- What the holder of a source's lease has sent of a list, as JSON: it is merged into the catalog when it is whole.
+-- Parts of a list that the holder of a source's lease has sent, as JSON: merged into the catalog once the list is
+-- whole.
 CREATE TABLE source_batch (
     catalog_id bigint NOT NULL REFERENCES source ON DELETE CASCADE,
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -317,7 +320,7 @@ CREATE TABLE directory (
     -- Its part of a SHA256SUMS: `due` from the end of its assets on, `read` by the worker whose turn it is, `written`
     -- when that one has reported. Null before its assets have ended for the first time.
     checksum_state text CHECK (checksum_state IN ('due', 'read', 'written')),
-    -- What was last written there.
+    -- The checksum file that was last written there.
     checksum_bytes bigint,
     checksum_sha256 text,
     UNIQUE (catalog_id, path)
@@ -334,7 +337,7 @@ CREATE TABLE asset (
     catalog_id bigint NOT NULL,
     directory_id bigint NOT NULL,
     origin_id bigint NOT NULL,
-    -- What workers had under way of it when it was paused last.
+    -- Bytes that workers had under way of it when it was paused last.
     paused_received_bytes bigint NOT NULL DEFAULT 0,
     paused_expected_bytes bigint NOT NULL DEFAULT 0,
     paused_transfers bigint NOT NULL DEFAULT 0,
@@ -405,6 +408,7 @@ CREATE TABLE asset (
     -- [{"url", "key", "origin", "role", "required", "bytes", "sha256", "digests"}, …]
     sidecars jsonb,
     failure_code text,
+    -- Or its facts as JSON, of which readers compose it: see `RecordedFacts`.
     failure_message text,
     -- Rules that its manifests break, as JSON; null for none.
     warnings text,
@@ -432,7 +436,7 @@ CREATE TABLE asset (
     refresh_seconds float8 CHECK (refresh_seconds > 0),
     refresh_at timestamptz,
     modified_at timestamptz,
-    -- What workers have deleted of an asset that is removed or has expired.
+    -- Files and bytes that workers have deleted of an asset that is removed or has expired.
     freed_files int,
     freed_bytes bigint,
     UNIQUE (catalog_id, name),
@@ -494,8 +498,8 @@ CREATE TABLE title_fetch (
 CREATE INDEX title_fetch_by_title ON title_fetch (hashtextextended(title, 0));
 CREATE INDEX title_fetch_by_end ON title_fetch (counts_until);
 
--- What access logs show of the requests of assets: sums in which each request counts half for every week that passes,
--- as of one moment.
+-- Requests of assets by access logs: sums in which each request counts half for every week that passes, as of one
+-- moment.
 CREATE TABLE popularity (
     asset_id bigint PRIMARY KEY,
     requests float8 NOT NULL,
@@ -509,7 +513,7 @@ CREATE TABLE found_file (
     asset_id bigint PRIMARY KEY,
     bytes bigint NOT NULL,
     sha256 text NOT NULL,
-    -- What stands for a validator: the time of its last change.
+    -- A substitute for a validator: the time of its last change.
     validator text NOT NULL
 );
 
@@ -525,7 +529,7 @@ CREATE TABLE mirror (
 CREATE TABLE recording (
     asset_id bigint PRIMARY KEY,
     catalog_id bigint NOT NULL,
-    -- Where the next reload continues, as JSON; only workers and the end of the recording read it.
+    -- State from which the next reload continues, as JSON; only workers and the end of the recording read it.
     cursor text NOT NULL,
     -- The multivariant playlist that is stored in the end; of an MPD lines of JSON: what is around its periods, and
     -- the periods so far, without timelines. Null for a title that is a media playlist.
@@ -603,7 +607,7 @@ CREATE TABLE segment (
     key text NOT NULL,
     range_offset bigint,
     range_length bigint,
-    -- Of a byte range that is stored as a file of its own: where it begins in the object at the URL. Its length is
+    -- Offset in the object at the URL of a byte range that is stored as a file of its own. Its length is
     -- expected_bytes.
     object_offset bigint CHECK (object_offset >= 0),
     expected_bytes bigint,
@@ -613,7 +617,7 @@ CREATE TABLE segment (
     is_whole boolean,
     -- The multipart file of an earlier try that no worker resumes: the next one removes it at the site.
     previous_multipart_id uuid,
-    -- What was stored under its key from its URL for another asset, or for another choice of tracks: its job looks
+    -- File that was stored under its key from its URL for another asset, or for another choice of tracks: its job looks
     -- whether that is still there. Null for nearly all.
     known_bytes bigint,
     known_sha256 text,
@@ -628,7 +632,7 @@ CREATE INDEX segment_by_parent ON segment (parent_id) WHERE parent_id IS NOT NUL
 -- Who else needs a file: of an asset that is a file, its own key says it.
 CREATE INDEX segment_by_key ON segment (hashtextextended(key, 0)) WHERE role <> 'file' AND part = 0;
 
--- How a segment ended. Insert-mostly; written again only when the segment is fetched again.
+-- Ends of segments. Insert-mostly; written again only when the segment is fetched again.
 CREATE TABLE result (
     segment_id bigint PRIMARY KEY,
     done boolean NOT NULL,
@@ -636,7 +640,7 @@ CREATE TABLE result (
     sha256 text,
     -- The bytes were compared with what a list or an origin states; null is no.
     verified boolean,
-    -- What the origin calls the bytes that it served: an ETag, else a Last-Modified date.
+    -- The origin's name for the bytes that it served: an ETag, else a Last-Modified date.
     validator text,
     failure_code text,
     failure_message text,
@@ -654,7 +658,7 @@ CREATE TABLE multipart_file (
     total_bytes bigint NOT NULL,
     bytes_done bigint NOT NULL DEFAULT 0,
     validator text NOT NULL,
-    -- What the origin has stated of the whole file: md5=…, sha256=…, in hex digits.
+    -- Digests of the whole file that the origin has stated: md5=…, sha256=…, in hex digits.
     digests text[] NOT NULL DEFAULT '{}',
     parts int NOT NULL,
     parts_done int NOT NULL DEFAULT 0,
@@ -692,7 +696,7 @@ CREATE TABLE rewritten_manifest (
 );
 
 -- Files that titles listed before their tracks were selected again, with their stored results, and the manifests as
--- they were served.
+-- they were served. One that is listed again is here until it has a new result.
 CREATE TABLE previous_file (
     asset_id bigint NOT NULL,
     key text NOT NULL,
@@ -713,8 +717,8 @@ CREATE UNIQUE INDEX previous_file_by_key ON previous_file (asset_id, hashtextext
 -- Whose manifest at the edge may still list a file.
 CREATE INDEX previous_file_needed_by_key ON previous_file (hashtextextended(key, 0)) WHERE bytes IS NOT NULL;
 
--- How POPs of a cache served the objects of assets when they were last requested. Its segments' keys
--- begin with the POP.
+-- Answers of a cache's POPs for the objects of assets when they were last requested. Its segments' keys begin with the
+-- POP.
 CREATE TABLE cache_answer (
     asset_id bigint NOT NULL,
     key text NOT NULL,
@@ -745,7 +749,7 @@ CREATE TABLE unneeded_file (
     job_id bigint,
     -- When that job was found to be lost.
     lost_at timestamptz,
-    -- How many workers it was given to without a report: where one has been lost, it may have deleted the file.
+    -- Number of workers that it was given to without a report: if one was lost, it may have deleted the file.
     offers smallint NOT NULL DEFAULT 0,
     CHECK ((lane_id IS NULL) = (job_id IS NULL)),
     CHECK (job_id IS NOT NULL OR lost_at IS NULL)
@@ -753,7 +757,7 @@ CREATE TABLE unneeded_file (
 CREATE INDEX unneeded_file_by_catalog ON unneeded_file (catalog_id, id) WHERE due_at < 'infinity';
 CREATE INDEX unneeded_file_by_asset_held ON unneeded_file (asset_id) WHERE due_at = 'infinity';
 CREATE INDEX unneeded_file_by_site_held ON unneeded_file (site_id) INCLUDE (asset_id, bytes) WHERE due_at = 'infinity';
-CREATE INDEX unneeded_file_by_asset ON unneeded_file (asset_id);
+CREATE INDEX unneeded_file_by_asset ON unneeded_file (asset_id, hashtextextended(key, 0));
 CREATE INDEX unneeded_file_by_site_deleting ON unneeded_file (site_id) WHERE job_id IS NOT NULL;
 
 -- MARK: Refreshing
@@ -802,8 +806,8 @@ CREATE TABLE worker (
     version text,
     -- The queues that it takes jobs of; null for all of them.
     queues text[],
-    -- What it may write to: storage URLs of directories, null for every site; and sites within them that lead outside,
-    -- by a symlink.
+    -- Roots that it may write to: storage URLs of directories, null for every site; and sites within them that lead
+    -- outside, by a symlink.
     roots text[],
     refused_sites bigint[] NOT NULL DEFAULT '{}',
     active_transfers int NOT NULL DEFAULT 0,
@@ -812,17 +816,17 @@ CREATE TABLE worker (
     surplus_jobs int NOT NULL DEFAULT 0,
     -- Transfers under way, by asset number: receivedBytes, expectedBytes, transfers.
     progress jsonb NOT NULL DEFAULT '{}',
-    -- What keeps it from working, as it reports, and since when.
-    trouble_code text,
-    trouble_message text,
-    trouble_since timestamptz,
+    -- Failure that keeps it from working, as it reports, and since when.
+    issue_code text,
+    issue_message text,
+    issue_since timestamptz,
     -- When it was last seen, of one that counts as lost.
     silent_since timestamptz,
     first_seen timestamptz NOT NULL DEFAULT now(),
     last_seen timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 
--- What each worker had done since it started, as of its last report in a minute: sums that only grow.
+-- Work of each worker since it started, as of its last report in a minute: sums that only grow.
 CREATE TABLE worker_minute (
     minute timestamptz NOT NULL,
     worker_id uuid NOT NULL,
@@ -841,7 +845,7 @@ CREATE TABLE worker_minute (
     PRIMARY KEY (minute, worker_id)
 ) WITH (fillfactor = 50);
 
--- What each worker had done for a run of a catalog, as of its last report: sums that only grow.
+-- Work of each worker for a run of a catalog, as of its last report: sums that only grow.
 CREATE TABLE run_work (
     run_id bigint NOT NULL,
     worker_id uuid NOT NULL,
@@ -880,7 +884,7 @@ CREATE TABLE quota (
     -- Numbers of the last grant, and of the first one with the same amounts.
     number bigint NOT NULL,
     since bigint NOT NULL,
-    -- What the worker may use; null for what has no limit.
+    -- Limits of the worker; null where it has none.
     connections bigint CHECK (connections >= 0),
     requests bigint CHECK (requests >= 0),
     bytes bigint CHECK (bytes >= 0),
@@ -976,10 +980,10 @@ CREATE TABLE delayed_job (
     kind text NOT NULL,
     attempt smallint NOT NULL DEFAULT 0,
     available_at timestamptz NOT NULL DEFAULT now(),
-    -- What it waits for, where that is not just time.
+    -- Failure that it waits for, if that is not just time.
     failure_code text,
     failure_message text,
-    -- Why it is tried again, where it waits for nothing but time.
+    -- Reason why it is tried again, if it waits for nothing but time.
     retry_code text,
     -- The origin's answer to the last URL of a job that waits for a fresh one. Such a job is never due.
     refused_code text,
@@ -1036,7 +1040,7 @@ CREATE TABLE checksum_file_writer (
     PRIMARY KEY (site_id, path)
 ) WITH (fillfactor = 70);
 
--- What reports added to counts and is not in them yet: a row a batch, so that reports do not queue for the row of a
+-- Additions of reports that counts do not include yet: a row a batch, so that reports do not queue for the row of a
 -- catalog, a directory or a title. With an asset: segments of it that are done, to be added to the asset, its directory
 -- and its catalog; without one, the asset has them already.
 CREATE TABLE tally (
@@ -1054,9 +1058,24 @@ CREATE TABLE tally (
     adopted_bytes bigint NOT NULL DEFAULT 0,
     retries int NOT NULL DEFAULT 0,
     checksums_ended int NOT NULL DEFAULT 0,
-    checksums_failed int NOT NULL DEFAULT 0
+    checksums_failed int NOT NULL DEFAULT 0,
+    stored_bytes bigint NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX tally_by_catalog ON tally (catalog_id);
+
+-- Files that are to be deleted count as stored until they are: one row for each catalog of a statement.
+CREATE FUNCTION count_unneeded_files() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT catalog_id, CASE TG_OP WHEN 'INSERT' THEN sum(bytes) ELSE -sum(bytes) END
+    FROM changed GROUP BY catalog_id HAVING sum(bytes) <> 0;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER unneeded_file_counted AFTER INSERT ON unneeded_file REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION count_unneeded_files();
+CREATE TRIGGER unneeded_file_gone AFTER DELETE ON unneeded_file REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION count_unneeded_files();
 
 -- MARK: Audits
 
@@ -1082,7 +1101,7 @@ CREATE TABLE site_audit (
     worker_name text,
     lease_id uuid,
     expires_at timestamptz,
-    -- How often it was leased since it last made progress.
+    -- Number of leases since it last made progress.
     tries int NOT NULL DEFAULT 0,
     -- Reports that the present lease has made, and the bytes that it has read: what is repeated counts once.
     reports int NOT NULL DEFAULT 0,
@@ -1170,14 +1189,14 @@ CREATE TABLE asset_failure (
     PRIMARY KEY (asset_id, code)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 
--- What reports and folds add to the figures of a day: a row for each catalog, origin and failure code of a batch, so
--- that reports do not queue for the row of a day. Housekeeping moves them.
+-- Additions of reports and folds to the figures of a day: a row for each catalog, origin and failure code of a batch,
+-- so that reports do not queue for the row of a day. Housekeeping moves them.
 CREATE TABLE outcome (
     recorded_at timestamptz NOT NULL DEFAULT now(),
     catalog_id bigint NOT NULL,
     -- Origin of the lane; 0 for jobs that need no origin, and for assets.
     origin_id bigint NOT NULL DEFAULT 0,
-    -- What failed or is tried again; empty for what is done, and for assets.
+    -- Code of a failure or a retry; empty for done segments, and for assets.
     code text NOT NULL DEFAULT '',
     -- Fetches of segments and parts, and jobs that failed for good.
     done int NOT NULL DEFAULT 0,
@@ -1239,7 +1258,7 @@ CREATE TABLE load_test (
     -- Null for any worker of the cluster.
     queue_id bigint REFERENCES queue,
     name text NOT NULL,
-    -- As workers read it; empty once the test has ended.
+    -- Text that workers read; empty once the test has ended.
     scenario text NOT NULL,
     -- Among how many workers it is divided; null for all that are ready when the wait is over.
     workers int CHECK (workers > 0),
@@ -1265,7 +1284,7 @@ CREATE TABLE load_test (
     ended_at timestamptz,
     -- When somebody last asked for what is new of it.
     followed_at timestamptz NOT NULL DEFAULT now(),
-    -- Why it did not start, or stopped by itself.
+    -- Reason why it did not start, or stopped by itself.
     failure_code text,
     failure_message text,
     CHECK ((failure_code IS NULL) = (failure_message IS NULL)),
@@ -1385,7 +1404,7 @@ CREATE TABLE event (
     xact xid8 NOT NULL DEFAULT pg_current_xact_id(),
     id bigint GENERATED ALWAYS AS IDENTITY,
     recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- What changed and its new state: catalog.completed, asset.failed, worker.lost.
+    -- Subject of the change and its new state: catalog.completed, asset.failed, worker.lost.
     kind text NOT NULL,
     catalog_id bigint,
     asset_id bigint,
@@ -1397,8 +1416,9 @@ CREATE TABLE event (
     -- Name of a worker or an origin, whose row may be gone; other names are looked up.
     name text,
     code text,
+    -- Or its facts, as those of an asset's failure.
     message text,
-    -- How many assets it is about: of a catalog all, and how many failed; of assets that one statement changed.
+    -- Number of its assets: of a catalog all, and how many failed; of assets that one statement changed.
     assets bigint,
     failed bigint,
     PRIMARY KEY (xact, id)
@@ -1421,16 +1441,16 @@ BEGIN
     IF TG_OP = 'UPDATE' THEN
         becomes := CASE WHEN OLD.silent_since IS NULL AND NEW.silent_since IS NOT NULL THEN 'lost'
                         WHEN OLD.silent_since IS NOT NULL AND NEW.silent_since IS NULL THEN 'returned'
-                        WHEN NEW.trouble_code IS NOT NULL THEN 'troubled' ELSE 'recovered' END;
+                        WHEN NEW.issue_code IS NOT NULL THEN 'failing' ELSE 'recovered' END;
     END IF;
     INSERT INTO event (kind, worker_id, name, code, message)
-    VALUES ('worker.' || becomes, NEW.id, NEW.name, NEW.trouble_code, NEW.trouble_message);
+    VALUES ('worker.' || becomes, NEW.id, NEW.name, NEW.issue_code, NEW.issue_message);
     RETURN NULL;
 END $$;
 CREATE TRIGGER event_of_new AFTER INSERT ON worker FOR EACH ROW EXECUTE FUNCTION note_worker();
-CREATE TRIGGER event_of_state AFTER UPDATE OF silent_since, trouble_code ON worker
+CREATE TRIGGER event_of_state AFTER UPDATE OF silent_since, issue_code ON worker
     FOR EACH ROW WHEN ((OLD.silent_since IS NULL) <> (NEW.silent_since IS NULL)
-                       OR OLD.trouble_code IS DISTINCT FROM NEW.trouble_code)
+                       OR OLD.issue_code IS DISTINCT FROM NEW.issue_code)
     EXECUTE FUNCTION note_worker();
 
 CREATE FUNCTION note_origin() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -1488,7 +1508,7 @@ CREATE INDEX repeated_request_by_caller ON repeated_request (caller, begun_at);
 
 -- MARK: Webhooks
 
--- Where events are sent.
+-- Targets of events.
 CREATE TABLE webhook (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     url text NOT NULL,

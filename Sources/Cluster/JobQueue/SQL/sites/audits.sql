@@ -106,7 +106,7 @@ WITH known AS MATERIALIZED (
     SELECT f.key, 0, NULL, NULL, NULL
     FROM unneeded_file f WHERE f.site_id = @site::bigint AND NOT @is_of_leftovers::bool
     UNION ALL
-    -- Where an object of the origin has the name, the checksum file has another one.
+    -- If an object of the origin has the name, the checksum file has another one.
     SELECT d.key || n.suffix, -d.id, CASE WHEN d.is_free AND n.suffix = '' THEN d.bytes END,
            CASE WHEN d.is_free AND n.suffix = '' THEN d.sha256 END, now()
     FROM (
@@ -293,7 +293,7 @@ WITH named AS MATERIALIZED (
     FROM lost l WHERE s.id = l.id
 ), unstored AS (
     SELECT id AS segment_id FROM lost
-), held AS (
+), {{forgettingUnstored}}, held AS (
     {{holdingUnstored}}
 ), counted AS (
     UPDATE asset a SET state = 'failed', segments_done = greatest(a.segments_done - n.files, 0),

@@ -17,7 +17,7 @@ catalogs AS MATERIALIZED (
 a.state IN ({{assetRemovable}}) AND NOT a.is_pinned
 
 -- fragment: decay
--- What is left of a request of popularity p.
+-- The weight of a request of popularity p that is left now.
 0.5 ^ least(greatest(extract(epoch FROM now() - p.noted_at)::float8, 0) / @half_life::float8, 500)
 
 -- fragment: served
@@ -39,24 +39,35 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('dray.evict.' || current_schem
 -- have waited for room since the last eviction, and whether the disk has been full since.
 SELECT t.id, t.evict, t.is_evicting,
        coalesce(t.evicting_until > clock_timestamp(), false) AS is_removing, t.quota_bytes, coalesce(t.floor_bytes, 0) AS floor_bytes,
-       t.available_bytes, n.used + t.under_way_bytes AS used_bytes,
+       t.available_bytes,
+       n.used + t.under_way_bytes - CASE WHEN e.is_freeing THEN 0 ELSE coalesce((
+           -- Files whose deletion has failed, and is tried again, evict no others.
+           SELECT sum(f.bytes) FROM catalog c JOIN unneeded_file f ON f.catalog_id = c.id
+           WHERE c.site_id = t.id AND f.due_at < 'infinity'), 0)::bigint END AS used_bytes,
        coalesce(t.fault_code = 'storage.full'
                 AND t.fault_retry_at - make_interval(secs => least(5 * 2 ^ (t.fault_tries - 1), 60))
                     > coalesce(t.evicted_at, '-infinity'), false) AS is_full,
        w.files AS waiting_files, w.bytes AS waiting_bytes,
        coalesce(t.evict_retry_at > now(), false) AS is_postponed,
-       EXISTS (SELECT FROM catalog c JOIN unneeded_file f ON f.catalog_id = c.id
-               WHERE c.site_id = t.id AND f.due_at < 'infinity'
-                 AND (f.job_id IS NOT NULL OR f.due_at <= now())) AS is_freeing
+       e.is_freeing
 FROM site t
-CROSS JOIN LATERAL (SELECT {{recordedBytes}} + t.held_bytes AS used) AS n
+CROSS JOIN LATERAL (SELECT {{storedBytes}} AS used) AS n
+CROSS JOIN LATERAL (
+    SELECT EXISTS (
+        SELECT FROM catalog c JOIN unneeded_file f ON f.catalog_id = c.id
+        WHERE c.site_id = t.id AND f.due_at < 'infinity'
+          AND (f.job_id IS NOT NULL OR f.due_at <= now()
+               -- Workers may still be storing files of the asset.
+               OR EXISTS (SELECT FROM asset a WHERE a.id = f.asset_id AND a.is_purging
+                              AND a.failure_code IS NULL))) AS is_freeing
+) AS e
 CROSS JOIN LATERAL (
     SELECT count(*) AS files, coalesce(max(s.expected_bytes), 0)::bigint AS bytes
     FROM catalog c JOIN delayed_job d ON d.catalog_id = c.id AND d.failure_code IS NOT NULL
     LEFT JOIN segment s ON s.id = d.segment_id
     WHERE c.site_id = t.id AND d.failure_code IN ('storage.noRoom', 'storage.outgrown')
       AND d.available_at > now()
-      -- What is larger than the quota, or than the disk without what is stored, never fits.
+      -- An object that is larger than the quota, or than the disk without stored files, never fits.
       AND (s.expected_bytes > t.quota_bytes) IS NOT TRUE
       AND (s.expected_bytes > n.used + t.available_bytes - coalesce(t.floor_bytes, 0)) IS NOT TRUE
       AND d.available_at - make_interval(
@@ -67,12 +78,20 @@ WHERE CASE WHEN @site::bigint IS NULL THEN t.evict <> 'off' OR t.is_evicting ELS
 ORDER BY t.id
 
 -- unprepared: candidates
--- The assets that are removed first, up to @limit: until they have @bytes. Without @of_disk bytes
--- count that the quota counts: those of assets that a catalog's last list names, and of files that are
--- held back, which an asset has whose checks have failed.
-WITH {{idleCatalogs}}, held AS MATERIALIZED (
-    SELECT asset_id, sum(bytes)::bigint AS bytes FROM unneeded_file
-    WHERE site_id = @site::bigint AND due_at = 'infinity' GROUP BY asset_id
+-- The assets that are removed first, up to @limit: until they have @bytes, of all that the site has of
+-- each. That includes files that are held back, because their checks have failed, or put aside.
+WITH {{idleCatalogs}}, others AS MATERIALIZED (
+    SELECT asset_id, sum(bytes)::bigint AS bytes
+    FROM (
+        SELECT asset_id, bytes FROM unneeded_file
+        WHERE site_id = @site::bigint AND due_at = 'infinity'
+        UNION ALL
+        SELECT f.asset_id, f.bytes
+        FROM previous_file f JOIN asset a ON a.id = f.asset_id
+        JOIN catalogs c ON c.id = a.catalog_id
+        WHERE f.bytes IS NOT NULL
+    ) AS f
+    GROUP BY asset_id
 )
 SELECT * FROM (
     SELECT *, sum(freed_bytes) OVER (ORDER BY place) - freed_bytes AS bytes_before
@@ -85,15 +104,14 @@ SELECT * FROM (
                    CASE WHEN @by_popularity::bool THEN {{served}} ELSE 0 END AS served
             FROM asset a JOIN catalogs c ON c.id = a.catalog_id
             LEFT JOIN popularity p ON p.asset_id = a.id
-            LEFT JOIN held h ON h.asset_id = a.id
+            LEFT JOIN others o ON o.asset_id = a.id
             CROSS JOIN LATERAL (
-                -- One that was not complete when it left its list counts from 0 again.
-                SELECT CASE WHEN @of_disk::bool AND a.bytes = 0 AND a.state = 'interrupted' THEN
-                           coalesce((SELECT sum(k.bytes) FROM segment s
-                                     JOIN result k ON k.segment_id = s.id AND k.done
-                                     WHERE s.asset_id = a.id AND s.part = 0), 0)::bigint
-                       WHEN @of_disk::bool OR a.generation >= c.generation THEN a.bytes
-                       ELSE 0 END + coalesce(h.bytes, 0) AS bytes
+                -- While an asset is not complete, `bytes` is what its last run has stored or checked.
+                SELECT CASE WHEN a.state = 'completed' THEN a.bytes
+                       ELSE coalesce((SELECT sum(k.bytes) FROM segment s
+                                      JOIN result k ON k.segment_id = s.id AND k.done
+                                      WHERE s.asset_id = a.id), 0)::bigint
+                       END + coalesce(o.bytes, 0) AS bytes
             ) AS m
             WHERE {{evictable}} AND m.bytes > 0
             ORDER BY 9, a.wanted_at, a.id LIMIT @limit::int
@@ -139,7 +157,7 @@ UPDATE site SET evicting_until = NULL, is_evicting = is_evicting AND @removed::b
 WHERE id = @site::bigint
 
 -- name: end
--- What was evicted is deleted: what waits for room is tried again at once.
+-- Evicted files are deleted: jobs that wait for space are tried again at once.
 WITH waiting AS (
     UPDATE delayed_job d SET available_at = now()
     FROM catalog c

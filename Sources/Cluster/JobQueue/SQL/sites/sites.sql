@@ -11,15 +11,15 @@ SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
        t.fault_code, t.fault_message,
        CASE WHEN t.fault_code IS NOT NULL
             THEN extract(epoch FROM t.fault_since)::float8 END AS fault_since,
-       {{recordedBytes}} + {{heldBytes}} AS used_bytes,
+       {{storedBytes}} AS used_bytes,
        extract(epoch FROM clock_timestamp())::float8 AS now
 FROM site t JOIN queue q ON q.site_id = t.id
 WHERE @site::text IS NULL OR q.name = @site OR t.storage_url = @site
 ORDER BY q.name
 
 -- name: bounded
--- Whether any site has a bandwidth in force or any origin a limit, and whether any site has a bound
--- to its room, cannot be written or has something that is to be removed.
+-- Reads whether any site has a bandwidth in force or any origin a limit, and whether any site has a bound to
+-- its space, cannot be written or has something that is to be removed.
 SELECT coalesce(bool_or(bytes_per_second IS NOT NULL), false)
            OR EXISTS (SELECT FROM origin WHERE max_connections IS NOT NULL
                       OR requests_per_second IS NOT NULL
@@ -84,7 +84,7 @@ SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
            {{assetOfTransfers}}
            JOIN catalog c ON c.id = a.catalog_id
            WHERE w.id = @worker::uuid AND c.site_id = t.id), 0)
-           - {{recordedBytes}} - t.held_bytes - (
+           - {{storedBytes}} - (
            SELECT coalesce(sum(mf.total_bytes - mf.bytes_done), 0)
            FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id
            JOIN asset a ON a.id = s.asset_id JOIN catalog c ON c.id = a.catalog_id
@@ -139,7 +139,7 @@ t.fault_probe_at > clock_timestamp() - interval '10 seconds'
 
 -- name: noteUnderWay
 -- Notes what is under way at sites that have a quota, by what workers that are alive have reported:
--- without the parts of files, which count with all of them. And what is held back there.
+-- without the parts of files, which count with all of them.
 WITH under_way AS MATERIALIZED (
     SELECT c.site_id, least(sum((e.value->>'expectedBytes')::bigint
                                 - coalesce((e.value->>'partBytes')::bigint, 0)),
@@ -151,14 +151,12 @@ WITH under_way AS MATERIALIZED (
       AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
     GROUP BY c.site_id
 ), locked AS MATERIALIZED (
-    SELECT t.id, coalesce(u.bytes, 0) AS bytes, h.bytes AS held_bytes
+    SELECT t.id, coalesce(u.bytes, 0) AS bytes
     FROM site t LEFT JOIN under_way u ON u.site_id = t.id
-    CROSS JOIN LATERAL (SELECT {{heldBytes}} AS bytes) AS h
-    WHERE t.quota_bytes IS NOT NULL
-      AND (t.under_way_bytes, t.held_bytes) <> (coalesce(u.bytes, 0), h.bytes)
+    WHERE t.quota_bytes IS NOT NULL AND t.under_way_bytes <> coalesce(u.bytes, 0)
     ORDER BY t.id FOR NO KEY UPDATE OF t
 )
-UPDATE site t SET under_way_bytes = l.bytes, held_bytes = l.held_bytes
+UPDATE site t SET under_way_bytes = l.bytes
 FROM locked l WHERE t.id = l.id
 
 -- name: quotaChanges
@@ -171,7 +169,7 @@ WITH looked AS MATERIALIZED (
                JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
                WHERE c.site_id = t.id AND a.state IN ({{assetUnsettled}})) AS is_over
     FROM site t
-    CROSS JOIN LATERAL (SELECT {{recordedBytes}} + t.held_bytes AS used) AS n
+    CROSS JOIN LATERAL (SELECT {{storedBytes}} AS used) AS n
     WHERE (@site::bigint IS NULL OR t.id = @site)
       AND (t.quota_bytes IS NOT NULL OR t.fault_retry_at = 'infinity')
 )
@@ -280,7 +278,7 @@ WHERE t.id = @site::bigint
 RETURNING volume_id, volume_file_system
 
 -- name: forgetVolume
--- What a worker finds there next is its volume.
+-- Makes the next volume that a worker finds there the site's.
 UPDATE site SET volume_id = NULL, volume_file_system = NULL WHERE id = @site::bigint
 
 -- name: notify

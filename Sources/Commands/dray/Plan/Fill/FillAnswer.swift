@@ -56,7 +56,7 @@ struct FillAnswer: Codable {
     }
 
     var everySeconds: Double
-    /// How paths of the logs became keys, as `FillKeys` has it.
+    /// The prefix that made keys and URLs of the paths of the logs; see `FillKeys`.
     var prefix: String
     var origin: String?
     var sites: [Site]

@@ -155,8 +155,9 @@ struct SiteCheck: Encodable {
             let error = HumanFormat.fixed(abs(errorPoints), places: 1)
             return [
                 title, predicted.text, "\(HumanFormat.fixed(measured * 100, places: 1)) %",
-                "\(errorPoints < 0 ? "−" : "+")\(error)",
-                isWithinRange.map { $0 ? "yes" : "no" } ?? "–",
+                "\(errorPoints < 0 ? "−" : "+")\(error) points",
+                isWithinRange.map { $0 ? "in the range" : "outside the range" }
+                    ?? "predicted without a range",
             ]
         }
     }
@@ -186,7 +187,7 @@ struct SiteCheck: Encodable {
     var text: String {
         var text = "Site \(site): \(HumanFormat.count(Int(saturating: requests))) requests\n"
         text += TextLayout.table(
-            headings: ["Hit ratio", "predicted", "by the log", "error, points", "in the range"],
+            headings: ["Hit ratio", "predicted", "by the log", "predicted − log", ""],
             alignments: [.left, .right, .right, .right, .left],
             rows: [byteHitRatio.row("by bytes"), hitRatio.row("by requests")])
         if let loggedHitRatio {

@@ -4,7 +4,7 @@ import Services
 import Text
 import WebURL
 
-/// How the paths of logs become keys and URLs. A plan keeps it for `--check`.
+/// The rule that makes keys and URLs of the paths of logs. A plan keeps it for `--check`.
 struct FillKeys {
     /// Path at which a web server shows the site's files.
     let prefix: String

@@ -7,7 +7,7 @@ extension LoadLoop {
     func startViewer(ofTarget target: Int, plannedSeconds: Double) -> Bool {
         guard case .viewers(let settings) = scenario.user else { return false }
         let multi = transports.curl?.viewerComes() ?? 0
-        let traits = mix.next()
+        let traits = viewers.nextTraits()
         let slot: ViewerSlot
         let source = plan.targets[target].steering
         if let title = plan.targets[target].title {
@@ -16,15 +16,14 @@ extension LoadLoop {
             let titles = source?.pathways.compactMap(\.title) ?? []
             slot = PlayerSlot(
                 viewer, titles.isEmpty ? [title] : titles, source, loop: self, multi: multi, traits)
-        } else if let titles = live?.titles(ofTarget: target), let title = titles.first {
+        } else if let titles = viewers.live?.titles(ofTarget: target), let title = titles.first {
             let viewer = LiveViewer(
                 title: title, settings: settings, traits: traits, plannedSeconds: plannedSeconds)
             slot = PlayerSlot(viewer, titles, source, loop: self, multi: multi, traits)
         } else {
             return false
         }
-        slot.index = viewers.count
-        viewers.append(slot)
+        viewers.add(slot)
         record.interval.counts.viewersStarted += 1
         // Counts from the due time, so that a late generator shows.
         slot.begin(plannedSeconds: plannedSeconds)
@@ -33,7 +32,7 @@ extension LoadLoop {
 
     func accountForViewers(toSeconds seconds: Double) {
         var leaving: [ViewerSlot] = []
-        for slot in viewers {
+        for slot in viewers.playing {
             slot.account(toSeconds: seconds)
             if slot.abandons(atSeconds: seconds) { leaving.append(slot) }
         }
@@ -50,7 +49,7 @@ extension LoadLoop {
     /// Adds the totals of an ended viewer, without the warm-up.
     func addTotals(_ totals: ViewerTotals, ofClass type: Int) {
         guard type >= 0, Double(record.interval.second) >= scenario.warmUpSeconds else { return }
-        classes[type].add(totals)
+        viewers.add(totals, ofClass: type)
     }
 
     /// Ends a viewer.
@@ -61,21 +60,16 @@ extension LoadLoop {
         slot.finish(isCutOff: isCutOff, usualStartupSeconds: usualStartupSeconds)
         slot.cancel()
         transports.curl?.viewerLeaves(slot.multi)
-        let last = viewers.removeLast()
-        if last !== slot {
-            viewers[slot.index] = last
-            last.index = slot.index
-        }
-        slot.index = -1
+        viewers.remove(slot)
         if case .closed = scenario.model, !isCutOff { userEnded(atSeconds: clock.seconds) }
     }
 
     /// Cuts off viewers in the middle of their titles, at the end of the test or when there are too
     /// many. Their requests in flight continue without them.
     func cutOffViewers(atMost most: Int = .max) {
-        guard !viewers.isEmpty else { return }
+        guard viewers.count > 0 else { return }
         let usual = record.usualStartupSeconds
-        for slot in viewers.suffix(most).reversed() {
+        for slot in viewers.playing.suffix(most).reversed() {
             viewerEnded(slot, isCutOff: true, usualStartupSeconds: usual)
         }
     }

@@ -17,9 +17,9 @@ final class LoopLive {
             let pathways = target.steering?.pathways.compactMap(\.live) ?? []
             let sources = pathways.isEmpty ? target.live.map { [$0] } ?? [] : pathways
             return sources.map { source in
-                LiveTitle(source, objects, startEpochSeconds: start) { refusal in
+                LiveTitle(source, objects, startEpochSeconds: start) { rejection in
                     Logger("load").warning(
-                        "wrong clock of a live title", ["target": target.name, "reason": refusal])
+                        "wrong clock of a live title", ["target": target.name, "reason": rejection])
                 }
             }
         }
@@ -40,7 +40,7 @@ extension LoadLoop {
     /// Returns an object by its index; nil for one of a live title that has been removed.
     func wanted(_ index: Int) -> WantedObject? {
         if index < plan.objects.count { return WantedObject(index: index) }
-        return live?.objects[index].map { WantedObject(index: index, entry: $0) }
+        return viewers.live?.objects[index].map { WantedObject(index: index, entry: $0) }
     }
 
     func object(_ wanted: WantedObject) -> LoadPlan.Object {

@@ -1,6 +1,6 @@
 internal import Curl
 
-/// What one viewer adds to its requests, prepared for both transports.
+/// The query and headers that one viewer adds to its requests, prepared for both transports.
 final class ViewerAddition {
     /// Without the question mark; empty for none.
     let query: String
@@ -9,12 +9,12 @@ final class ViewerAddition {
     let headers: [String]
     /// These and the headers of all requests, for libcurl; nil before its first request.
     var curl: CurlHeaders?
-    /// What it adds after a redirect, and after one to another origin.
+    /// The addition after a redirect, and after one to another origin.
     private(set) lazy var redirected = ViewerAddition(query: "", headers: headers)
     private(set) lazy var elsewhere = ViewerAddition(
         query: "", headers: headers.filter { !Self.isCredential($0) })
 
-    /// As players and curl do.
+    /// Tells whether a header line carries credentials, by the rule of players and curl.
     private static func isCredential(_ line: String) -> Bool {
         ["authorization:", "cookie:", "proxy-authorization:"].contains {
             line.lowercased().hasPrefix($0)

@@ -16,7 +16,7 @@ class ViewerSlot {
     let link: ViewerLink?
     /// Nil if its requests are those of all.
     let addition: ViewerAddition?
-    /// Where its manifests were received.
+    /// The URLs at which its manifests were received.
     fileprivate(set) var moves = ManifestMoves()
     /// Nil for a title with one pathway.
     fileprivate(set) var steering: ViewerSteering?
@@ -55,19 +55,20 @@ class ViewerSlot {
         guard roundTripSeconds > 0 else {
             return send(object, lane, plannedSeconds: plannedSeconds)
         }
-        let place = lane.rawValue
+        let index = lane.rawValue
         // A new connection takes one more.
-        let opens = isNew && loop.capacity.opensConnections || !loop.scenario.http.keepsAlive
+        let opens =
+            isNew && loop.transports.capacity.opensConnections || !loop.scenario.http.keepsAlive
         let seconds = roundTripSeconds * (opens ? 2 : 1)
-        delayed[place].object = object
-        delayed[place].seconds = seconds
-        if delayed[place].timer == nil {
-            delayed[place].timer = loop.loop.makeTimer { [unowned self] in
+        delayed[index].object = object
+        delayed[index].seconds = seconds
+        if delayed[index].timer == nil {
+            delayed[index].timer = loop.loop.makeTimer { [unowned self] in
                 guard !isOver else { return }
-                send(delayed[place].object, lane, plannedSeconds: loop.clock.seconds)
+                send(delayed[index].object, lane, plannedSeconds: loop.clock.seconds)
             }
         }
-        delayed[place].timer?.schedule(afterSeconds: seconds)
+        delayed[index].timer?.schedule(afterSeconds: seconds)
     }
 
     private func send(_ object: WantedObject, _ lane: ViewerLane, plannedSeconds: Double) {
@@ -180,25 +181,25 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
 
     /// Executes an action of a lane, which was due at `plannedSeconds`.
     private func go(_ lane: ViewerLane, _ action: Viewer.Action, plannedSeconds: Double) {
-        let place = lane.rawValue
+        let position = lane.rawValue
         switch action {
         case .fetch(let index):
             guard let object = loop.wanted(index) else {
                 return loop.fail(Failure(.workerInternal, "object \(index) is not listed"))
             }
-            states[place].isRequesting = true
-            states[place].timer?.cancel()
+            states[position].isRequesting = true
+            states[position].timer?.cancel()
             request(object, lane, plannedSeconds: plannedSeconds)
         case .wait(let until):
-            states[place].dueSeconds = until
+            states[position].dueSeconds = until
             guard until < .infinity else {
-                states[place].timer?.cancel()
+                states[position].timer?.cancel()
                 return
             }
-            if states[place].timer == nil {
-                states[place].timer = loop.loop.makeTimer { [unowned self] in waitIsOver(lane) }
+            if states[position].timer == nil {
+                states[position].timer = loop.loop.makeTimer { [unowned self] in waitIsOver(lane) }
             }
-            states[place].timer?.schedule(afterSeconds: until - loop.clock.seconds)
+            states[position].timer?.schedule(afterSeconds: until - loop.clock.seconds)
         case .end: loop.viewerEnded(self, isCutOff: false)
         }
     }

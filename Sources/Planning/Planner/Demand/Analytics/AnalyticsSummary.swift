@@ -71,9 +71,9 @@ package struct AnalyticsSummary: Sendable {
         var sums = [Double](repeating: 0, count: 24)
         var counts = sums
         for (time, rate) in rates {
-            let place = ((time % day) + day) % day / hour
-            sums[place] += rate
-            counts[place] += 1
+            let index = ((time % day) + day) % day / hour
+            sums[index] += rate
+            counts[index] += 1
         }
         guard counts.allSatisfy({ $0 > 0 }) else { return nil }
         return zip(sums, counts).map { $0 / $1 }

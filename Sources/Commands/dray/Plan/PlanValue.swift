@@ -1,0 +1,86 @@
+import CommandLine
+import PlanReport
+import Planner
+import Text
+
+/// Values of `dray plan`'s options.
+enum PlanValue {
+    /// Reads bit rates such as `1100,3000,6000`, and sorts them.
+    static func ladder(_ text: String) throws(UsageError) -> [Double] {
+        let allowed = ScenarioInput.kilobitsPerSecond.row.allowed
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        let rates = parts.compactMap { number($0) }.filter(allowed.contains)
+        guard rates.count == parts.count, rates.count <= ScenarioReader.maxRenditions else {
+            throw UsageError(
+                "--ladder is '\(printable(String(text.prefix(100))))'",
+                hint: "Write 1 to \(ScenarioReader.maxRenditions) rates in kbit/s, "
+                    + "\(Scenario.plain(allowed.lowerBound)) to "
+                    + "\(Scenario.plain(allowed.upperBound)): 1100,3000,6000.")
+        }
+        return rates.sorted()
+    }
+
+    /// Reads `5`, `5%` or `1:5:9`.
+    static func estimate(
+        _ text: String, _ input: ScenarioInput, _ option: String
+    ) throws -> Estimate {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(number)
+        let numbers = parts.compactMap { $0 }
+        if input.row.unit == "users",
+            text.split(separator: ":").contains(where: GroupedNumber.isAmbiguous)
+        {
+            throw UsageError(
+                "\(option) is \(printable(String(text.prefix(40))))",
+                hint: "Write a number of users without a point: 30000, not 30.000.")
+        }
+        guard numbers.count == parts.count, [1, 3].contains(numbers.count) else {
+            throw UsageError(
+                "\(option) is '\(printable(String(text.prefix(40))))'",
+                hint: plainly(text, input).map { "Write \($0)." }
+                    ?? "Use a number, a percentage, or LOW:LIKELY:HIGH.")
+        }
+        let estimate =
+            numbers.count == 1
+            ? Estimate(numbers[0])
+            : Estimate(low: numbers[0], likely: numbers[1], high: numbers[2])
+        do {
+            try Scenario.check(estimate, input)
+        } catch {
+            // As written: 10000%.
+            let given = printable(String(text.prefix(40)))
+            let isPercentage =
+                input.row.unit.isEmpty && input.row.allowed.upperBound <= 1 && numbers.count == 1
+                && (1...100).contains(numbers[0]) && !text.hasSuffix("%")
+            throw UsageError(
+                "\(option) is \(given)",
+                hint: "\(error.field): \(error.allowed)."
+                    + (isPercentage ? " A percentage has its sign: \(given)%." : ""))
+        }
+        return estimate
+    }
+
+    static func number(_ text: Substring) -> Double? {
+        let isPercent = text.hasSuffix("%")
+        let digits = isPercent ? text.dropLast() : text
+        // Double also parses hexadecimal, infinity and nan.
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ "0123456789.+-eE".utf8.contains($0) })
+        else { return nil }
+        return Double(digits).map { isPercent ? $0 / 100 : $0 }
+    }
+
+    /// Returns `200000` for `200,000`, also for `200k` of users or titles, and each number of a
+    /// range so; nil for other text.
+    private static func plainly(_ text: String, _ input: ScenarioInput) -> String? {
+        let isCount = input.row.unit == "users" || input == .titles
+        let units: [Character: Double] = isCount ? ["k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6] : [:]
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map { part in
+            let unit = part.last.flatMap { units[$0] }
+            return GroupedNumber.value(String(unit == nil ? part : part.dropLast())).map {
+                Scenario.plain($0 * (unit ?? 1))
+            }
+        }
+        let numbers = parts.compactMap(\.self)
+        return numbers.count == parts.count && [1, 3].contains(numbers.count)
+            ? numbers.joined(separator: ":") : nil
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import Planner
+import TestSupport
+import Testing
+
+@testable import PlanReport
+
+/// What the first screen and the head of the page have beside the usual.
+@Suite(.computing) struct FirstScreenTests {
+    private static func plan(
+        _ given: [ScenarioInput: Double], simulatedJobs: Int? = nil, books: [PriceBook] = []
+    ) throws -> Plan {
+        var scenario = Scenario()
+        scenario.given = given.mapValues { Estimate($0) }
+        scenario.money.currency = "EUR"
+        ExchangeRates.complete(&scenario.money)
+        var options = Plan.Options()
+        (options.draws, options.months, options.prices) = (0, 12, books)
+        options.cdns = books.isEmpty ? [] : try PriceReader.embeddedCDNs()
+        options.simulatedJobs = simulatedJobs
+        return try Plan(scenario, options)
+    }
+
+    @Test func aComparisonWithARunIsThere() throws {
+        var run = RunCheck.Run(segments: 1_000, bytes: 1e9, seconds: 5, retries: 0, workers: 4)
+        (run.waits, run.fetchSeconds) = ((2, 4.5, 5), 0.08)
+        var plan = try Self.plan([.monthlyActiveUsers: 5_000])
+        plan.check = try RunCheck(ScenarioValues(Scenario()), run)
+        let text = PlanSummary(plan).text
+        let rows = try #require(plan.check).rows
+        #expect(text.contains("The plan beside a real run "))
+        for row in rows where PlanFacts.mainOfCheck.contains(row.figure) {
+            #expect(text.contains("\n  \(row.figure) "), "\(row.figure)")
+        }
+        #expect(text.contains("--full prints all \(rows.count) figures."))
+        #expect(text.contains("4 workers with ") && text.contains("segments of 1 MB: "))
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 })
+    }
+
+    @Test func aSimulationIsThere() throws {
+        let plan = try Self.plan([.monthlyActiveUsers: 5_000], simulatedJobs: 1_000_000)
+        let text = PlanSummary(plan).text
+        #expect(text.contains("The plan beside a simulation "))
+        #expect(text.contains("\n  at the peak, in use ") && text.contains("\n  fill takes "))
+        let rows = try #require(plan.simulation).rows
+        #expect(text.contains("--full prints all \(rows.count) figures."))
+        #expect(rows.count { PlanFacts.mainOfSimulation.contains($0.figure) } >= 3)
+        // What was not simulated is there with its reason.
+        let peak = try Self.plan([.monthlyActiveUsers: 5_000], simulatedJobs: 20_000)
+        #expect(PlanSummary(peak).text.contains("The day was not simulated: "))
+        let none = try Self.plan([.originRequests: 0.01, .hitRatio: 0], simulatedJobs: 20_000)
+        #expect(PlanSummary(none).text.contains("Nothing was simulated: no pool suffices."))
+    }
+
+    @Test func notesOnACalibrationAreThere() throws {
+        var plan = try Self.plan([:])
+        plan.calibrationNotes = ["Too short to rely on: 2 runs."]
+        #expect(!PlanSummary(plan).text.contains("Too short"))
+        var scenario = Scenario()
+        scenario.given[.originLatency] = Estimate(20)
+        scenario.origins[.originLatency] = "--calibrate 2 reports, of 2, no interval"
+        var options = Plan.Options()
+        options.draws = 0
+        plan = try Plan(scenario, options)
+        plan.calibrationNotes = ["Too short to rely on: 2 runs."]
+        let lines = PlanSummary(plan).text.split(separator: "\n").map(String.init)
+        let source = try #require(lines.firstIndex { $0.hasPrefix("From --calibrate 2 reports: ") })
+        #expect(lines[source + 1] == "Too short to rely on: 2 runs.")
+    }
+
+    /// The growth table has headroom, and the limit of workers has none: the line relates them.
+    @Test func workersOfTheForecastAgreeWithTheirLimit() throws {
+        let given: [ScenarioInput: Double] = [
+            .monthlyActiveUsers: 400_000, .hitRatio: 0.95, .catalogGrowth: 0,
+        ]
+        let plan = try Self.plan(given.merging([.audienceGrowth: 0.02]) { $1 })
+        let limit = try #require(plan.growth.limits.first { $0.resource == .workers })
+        let now = try #require(plan.growth.months.first?.workers)
+        let more = try #require(
+            plan.growth.months.first { $0.workers.map { $0 > now } ?? false })
+        try #require(more.month < limit.bindsInMonth ?? .max)
+        let text = PlanFacts.binds(limit, plan.growth)
+        #expect(
+            text.hasSuffix(
+                "; to keep the headroom \(try #require(more.workers)) from month \(more.month)"))
+        let flat = try Self.plan(given.merging([.audienceGrowth: 0]) { $1 })
+        let same = try #require(flat.growth.limits.first { $0.resource == .workers })
+        #expect(PlanFacts.binds(same, flat.growth) == "not within 12 months")
+    }
+
+    /// Too small an origin leaves the question of an own edge or a CDN: costs are there, marked.
+    @Test func aTooSmallOriginLeavesTheCosts() throws {
+        let books = try PriceReader.embedded()
+        let given: [ScenarioInput: Double] = [
+            .monthlyActiveUsers: 200_000, .hitRatio: 0.95, .originMegabits: 100,
+        ]
+        let plan = try Self.plan(given, books: books)
+        #expect(plan.sizing.workers.total == nil && plan.recommendation != nil)
+        let free = try Self.plan(given.filter { $0.key != .originMegabits }, books: books)
+        #expect(plan.costs.map(\.perMonth) == free.costs.map(\.perMonth))
+        #expect(free.costsWithoutLimits.isEmpty)
+        let condition =
+            "If the origin had no limits: with origin.megabitsPerSecond no pool suffices"
+        for text in [
+            PlanSummary(plan).text, PlanTable(plan, usesUnicode: true).text,
+            PlanMarkdown(plan).text, PlanHTML(plan).text,
+        ] {
+            #expect(text.contains(condition) && text.contains("Recommended: "))
+        }
+        #expect(!PlanSummary(free).text.contains(condition))
+    }
+
+    /// The head of the page has the cost and the recommendation.
+    @Test func thePageBeginsWithTheDecision() throws {
+        let plan = try Self.plan(
+            [.monthlyActiveUsers: 200_000], books: try PriceReader.embedded())
+        let page = PlanHTML(plan).text
+        let head = try #require(page.components(separatedBy: "<h2").first)
+        let best = try #require(plan.recommendation)
+        #expect(head.contains("a month, \(best.name)") && head.contains("Recommended: "))
+        #expect(page.components(separatedBy: "Recommended: ").count == 2)
+    }
+
+    /// The plan's edge servers beside those of providers.
+    @Test func edgeServersAreRelated() throws {
+        let plan = try Self.plan(
+            [.monthlyActiveUsers: 200_000], books: try PriceReader.embedded())
+        let servers = plan.sizing.edge.servers
+        let page = PlanHTML(plan).text.replacing("&#39;", with: "'")
+        for text in [PlanTable(plan, usesUnicode: true).text, PlanMarkdown(plan).text, page] {
+            #expect(text.contains("The plan's \(servers) edge servers of "))
+        }
+    }
+}
