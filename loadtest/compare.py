@@ -309,9 +309,9 @@ def main():
     if options.hls:
         make_playlist(work / "origin", options.files)
 
-    if "dray" in names:
+    for name in {"dray", "other-dray"} & set(names):
         # Makes the embedded database once, as it is on every run but the first of all.
-        warm = Tool("dray", argparse.Namespace(**{**vars(options), "files": 1, "hls": False}))
+        warm = Tool(name, argparse.Namespace(**{**vars(options), "files": 1, "hls": False}))
         run_and_clear(warm, work / "warm", 0)
     runs = []
     for number in range(1, options.rounds + 1):
