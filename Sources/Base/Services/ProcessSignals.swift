@@ -49,7 +49,7 @@ package enum ProcessSignals {
 /// Tells a signal from the repetition of one.
 ///
 /// `timeout` and some process managers send a signal to the process and to its group, so that it
-/// arrives twice within milliseconds. A second one means to stop at once, which nobody asked for.
+/// arrives twice within milliseconds. A second one stops at once, which was not requested.
 /// SIGINT is what a person repeats.
 struct SignalRepeats: Sendable {
     /// Seconds within which an equal signal is the same one.

@@ -55,7 +55,7 @@ package struct PlanHTML {
             }.joined() + "</div>\n"
     }
 
-    /// The recommended option, and the condition of all costs.
+    /// The recommended provider, and what all costs assume.
     private var recommendation: String {
         let costs = CostFacts(plan)
         return [costs.condition, costs.recommendation].compactMap(\.self)

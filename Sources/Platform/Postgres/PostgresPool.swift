@@ -4,7 +4,7 @@ internal import Synchronization
 /// A limited number of connections, opened on demand and granted first come, first served.
 ///
 /// A broken connection is closed when it is returned or would be granted, and another one is
-/// opened. Each session plans its statements anew, so more than the usual number of connections
+/// opened. Each session plans its own statements, so more than the usual number of connections
 /// are opened only for tasks that have waited a moment. Shut the pool down before its loop.
 package final class PostgresPool: Sendable {
     private let configuration: PostgresConfiguration

@@ -114,38 +114,6 @@ import WebURL
         #expect(end.update.cursor.hasEnded)
     }
 
-    /// A segment is taken one duration after it has become available.
-    @Test func theClockAddsSegments() throws {
-        let text = Self.mpd(
-            Self.period("duration=\"10\" media=\"$Number$.m4s\" startNumber=\"1\""),
-            "timeShiftBufferDepth=\"PT30S\" minimumUpdatePeriod=\"PT500S\"")
-        let first = try Self.read(text, at: 65)
-        // Of segments 1 to 6, those of the last 30 seconds, but the newest one.
-        #expect(first.update.entries.map(\.sequence) == [4, 5])
-        #expect(first.update.reloadSeconds == 10)
-        let next = try Self.read(text, at: 70, after: first.update.cursor)
-        #expect(next.update.entries.map(\.sequence) == [6])
-        let late = try Self.read(text, at: 125, after: next.update.cursor)
-        #expect(late.update.entries.map(\.sequence) == [10, 11])
-        #expect(late.update.entries.map(\.missed) == [3, 0])
-    }
-
-    @Test func theClockOfTheMPDCounts() throws {
-        func text(_ scheme: String, _ value: String) -> String {
-            Self.mpd(
-                Self.period("duration=\"10\" media=\"$Number$.m4s\"")
-                    + "<UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:\(scheme):2014\" value=\"\(value)\"/>"
-            )
-        }
-        let direct = try Self.read(text("direct", "1970-01-01T00:00:31Z"), at: 200)
-        #expect(direct.update.entries.map(\.sequence) == [1, 2])
-        let asked = try Self.read(
-            text("http-iso", "/time"), at: 200, clock: "1970-01-01T00:00:41Z\n")
-        #expect(asked.update.entries.map(\.sequence) == [1, 2, 3])
-        let unread = try Self.read(text("http-iso", "/time"), at: 25)
-        #expect(unread.update.entries.map(\.sequence) == [1])
-    }
-
     @Test func anOpenTimelineGoesOnWithTheClock() throws {
         let text = Self.mpd(
             Self.period(
