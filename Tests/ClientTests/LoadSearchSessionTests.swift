@@ -11,17 +11,6 @@ import Testing
 /// Searches on machines that do other work, and searches that end before they find a limit; the load
 /// itself is a script.
 @Suite struct LoadSearchSessionTests {
-    private static func scenario(
-        rate: Double? = nil, users: Double = 1, threshold: String? = nil
-    ) throws -> LoadScenario {
-        var scenario = LoadScenario()
-        scenario.model = rate == nil ? .closed : .open(.constant)
-        let level = rate ?? users
-        scenario.stages = [LoadStage(seconds: 10, from: level, to: level)]
-        if let threshold { scenario.thresholds = [try LoadThreshold.parse(threshold)] }
-        return scenario
-    }
-
     /// Ten seconds of answers to `sent` requests in all, of which some fail or were sent late.
     private static func answered(
         _ sent: Double, failed: Double = 0, late: Double = 0, cpuSeconds: Double = 0.2
@@ -68,7 +57,8 @@ import Testing
             return Self.answered(level * 8, late: level >= 300 ? level / 2 : 0)
         }
         let outcome = try await Self.outcome(
-            isRate ? try Self.scenario(rate: 150) : try Self.scenario(users: 150), runner
+            isRate ? try LoadScenario.scripted(rate: 150) : try LoadScenario.scripted(users: 150),
+            runner
         ) { seconds in pauses.withLock { $0.append(seconds) } }
         let ladder = try #require(outcome.ladder)
         #expect(ladder.steps.map(\.level) == [150, 300, 300, 300, 300])
@@ -103,7 +93,7 @@ import Testing
             let failed = level > 1_200 ? level : isDisturbed ? level / 5 : 0
             return Self.answered(level * 8, failed: failed, late: isDisturbed ? level / 3 : 0)
         }
-        let outcome = try await Self.outcome(try Self.scenario(rate: 200), runner)
+        let outcome = try await Self.outcome(try LoadScenario.scripted(rate: 200), runner)
         let ladder = try #require(outcome.ladder)
         #expect(ladder.steps.prefix(5).map(\.level) == [200, 400, 400, 400, 800])
         #expect(ladder.steps[1].limit == .machineBusy && ladder.steps[3].limit == nil)
@@ -122,7 +112,7 @@ import Testing
 
     @Test func whatStaysDisturbedIsNoLimitOfTheTarget() async throws {
         let outcome = try await Self.outcome(
-            try Self.scenario(rate: 400),
+            try LoadScenario.scripted(rate: 400),
             ScriptedRunner { scenario, _ in
                 let level = scenario.maxLevel
                 return Self.answered(
@@ -136,7 +126,7 @@ import Testing
         #expect(text.contains("the thresholds that failed there show no limit of the target."))
         // A generator that is busy itself is searched below, without certainty.
         let own = try await Self.outcome(
-            try Self.scenario(rate: 400),
+            try LoadScenario.scripted(rate: 400),
             ScriptedRunner { scenario, _ in
                 let level = scenario.maxLevel
                 return Self.answered(
@@ -158,7 +148,7 @@ import Testing
             if scenario.maxLevel > 50 { answer.ending = .interrupted }
             return answer
         }
-        let outcome = try await Self.outcome(try Self.scenario(rate: 50), runner)
+        let outcome = try await Self.outcome(try LoadScenario.scripted(rate: 50), runner)
         #expect(outcome.exitCode == .interrupted && outcome.ladder?.isConclusive == false)
         let text = Self.text(outcome)
         #expect(
@@ -175,7 +165,7 @@ import Testing
         let runner = ScriptedRunner { scenario, _ in
             Self.answered(scenario.maxLevel * 8, late: scenario.maxLevel > 50 ? 40 : 0)
         }
-        let outcome = try await Self.outcome(try Self.scenario(rate: 50), runner) { _ in
+        let outcome = try await Self.outcome(try LoadScenario.scripted(rate: 50), runner) { _ in
             throw CancellationError()
         }
         #expect(outcome.ladder?.steps.map(\.level) == [50, 100])
@@ -190,7 +180,7 @@ import Testing
             }
             return Self.answered(scenario.maxLevel * 8)
         }
-        let outcome = try await Self.outcome(try Self.scenario(rate: 50), runner)
+        let outcome = try await Self.outcome(try LoadScenario.scripted(rate: 50), runner)
         #expect(outcome.failure?.code == "cluster.fewWorkers")
         #expect(outcome.ladder?.isConclusive == false)
         #expect(Self.text(outcome).contains("It failed at 100/s: the limit was not found."))
@@ -203,7 +193,7 @@ import Testing
         let runner = ScriptedRunner { scenario, _ in
             Self.answered(min(scenario.maxLevel * 1_000, 20_000) * 8, cpuSeconds: 4)
         }
-        let outcome = try await Self.outcome(try Self.scenario(users: 10), runner)
+        let outcome = try await Self.outcome(try LoadScenario.scripted(users: 10), runner)
         let ladder = try #require(outcome.ladder)
         #expect(ladder.steps.map(\.level) == [10, 20, 40, 80, 160])
         #expect(ladder.knee == .init(level: 20, perSecond: 20_000) && ladder.highest == 160)
@@ -217,7 +207,7 @@ import Testing
         #expect(try Self.json(outcome).contains("\"requestsPerSecond\" : 20000"))
         // With a bound on latency, the users that it allows are searched for.
         let bounded = try await Self.outcome(
-            try Self.scenario(users: 10, threshold: "p99(total) < 1s"), most: 640, runner)
+            try LoadScenario.scripted(users: 10, threshold: "p99(total) < 1s"), most: 640, runner)
         #expect(bounded.ladder?.knee == nil && bounded.ladder?.highest == 640)
     }
 }

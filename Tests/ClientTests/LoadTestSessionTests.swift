@@ -10,17 +10,6 @@ import Testing
 
 /// One load after another, and what is made of each; the load itself is a script.
 @Suite struct LoadTestSessionTests {
-    private static func scenario(
-        rate: Double? = nil, users: Double = 1, threshold: String? = nil
-    ) throws -> LoadScenario {
-        var scenario = LoadScenario()
-        scenario.model = rate == nil ? .closed : .open(.constant)
-        let level = rate ?? users
-        scenario.stages = [LoadStage(seconds: 10, from: level, to: level)]
-        if let threshold { scenario.thresholds = [try LoadThreshold.parse(threshold)] }
-        return scenario
-    }
-
     private static func session(
         _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ runner: ScriptedRunner
     ) -> LoadTestSession {
@@ -56,7 +45,7 @@ import Testing
     // MARK: Steps
 
     @Test func aStepHoldsOneLoad() throws {
-        var scenario = try Self.scenario(users: 40)
+        var scenario = try LoadScenario.scripted(users: 40)
         scenario.stages.append(LoadStage(seconds: 600, from: 40, to: 400))
         scenario.warmUpSeconds = 60
         scenario.caps.durationSeconds = 300
@@ -71,7 +60,7 @@ import Testing
     }
 
     @Test func aStepOfAScaleHasSoManyTimesTheUsers() throws {
-        var scenario = try Self.scenario(users: 3)
+        var scenario = try LoadScenario.scripted(users: 3)
         scenario.stages.append(LoadStage(seconds: 5, from: 3, to: 500))
         scenario.warmUpSeconds = 4
         scenario.caps.durationSeconds = 12
@@ -88,7 +77,7 @@ import Testing
     /// What was enough for its users is raised for more; what viewers are given is what they have.
     @Test(arguments: [(nil, 1_000, 1_000), (600, 600, 600), (500, 600, 500)] as [(Int?, Int, Int)])
     func aStepHasSlotsForItsUsers(given: Int?, plain: Int, viewers: Int) throws {
-        var scenario = try Self.scenario(users: 300)
+        var scenario = try LoadScenario.scripted(users: 300)
         scenario.http.concurrency = given
         #expect(scenario.multiplied(by: 2).concurrency == plain)
         #expect(scenario.held(at: 600, seconds: 10).concurrency == plain)
@@ -109,7 +98,7 @@ import Testing
             return .init(interval)
         }
         let outcome = try await Self.outcome(
-            try Self.scenario(rate: 100, threshold: "error_rate < 1%"),
+            try LoadScenario.scripted(rate: 100, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 64_000), runner)
         let ladder = try #require(outcome.ladder)
         let highest = try #require(ladder.highest)
@@ -141,7 +130,7 @@ import Testing
                 })
         }
         let outcome = try await Self.outcome(
-            try Self.scenario(rate: 50), .search(stepSeconds: 10, most: 64_000), runner)
+            try LoadScenario.scripted(rate: 50), .search(stepSeconds: 10, most: 64_000), runner)
         let ladder = try #require(outcome.ladder)
         let (highest, broken) = (ladder.highest ?? 0, ladder.lowestBroken ?? 0)
         #expect(highest > 285 && highest < 315 && broken < 330, "\(highest), \(broken)")
@@ -151,7 +140,8 @@ import Testing
         #expect(text.contains("the target fell behind: it answered fewer requests"), "\(text)")
         #expect(!text.contains("not found"))
         let none = try await Self.outcome(
-            try Self.scenario(rate: 600), .search(stepSeconds: 10, most: 600, seconds: 10), runner)
+            try LoadScenario.scripted(rate: 600), .search(stepSeconds: 10, most: 600, seconds: 10),
+            runner)
         #expect(none.ladder?.highest == nil && none.exitCode == .thresholdBroken)
     }
 
@@ -165,7 +155,7 @@ import Testing
             return .init(interval)
         }
         let outcome = try await Self.outcome(
-            try Self.scenario(rate: 200, threshold: "error_rate < 1%"),
+            try LoadScenario.scripted(rate: 200, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 64_000), runner)
         let ladder = try #require(outcome.ladder)
         #expect(ladder.highest ?? 0 <= 300 && ladder.limit == .generator)
@@ -179,7 +169,7 @@ import Testing
         #expect(!ladder.isConclusive)
         // Where not even the least was sent, nothing that was tested has broken.
         let none = try await Self.outcome(
-            try Self.scenario(rate: 2_000, threshold: "error_rate < 1%"),
+            try LoadScenario.scripted(rate: 2_000, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 64_000),
             ScriptedRunner { _, _ in
                 var interval = Self.answered(100)
@@ -202,7 +192,7 @@ import Testing
             return .init(interval)
         }
         let outcome = try await Self.outcome(
-            try Self.scenario(rate: 200, threshold: "error_rate < 1%"),
+            try LoadScenario.scripted(rate: 200, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 800), runner)
         #expect(tried.withLock { $0 } == [200, 400, 400, 800])
         #expect(outcome.ladder?.highest == 800 && outcome.ladder?.limit == nil)
@@ -217,7 +207,7 @@ import Testing
             return .init(
                 Self.answered(Double(min(wanted, cap))), cap <= wanted ? .capped : .finished)
         }
-        var scenario = try Self.scenario(rate: 50, threshold: "error_rate < 1%")
+        var scenario = try LoadScenario.scripted(rate: 50, threshold: "error_rate < 1%")
         scenario.caps.requests = 200
         let outcome = try await Self.outcome(
             scenario, .search(stepSeconds: 10, most: 64_000), runner)
@@ -228,7 +218,7 @@ import Testing
         #expect(outcome.ladder?.cap == .requests)
 
         sent.withLock { $0 = 0 }
-        var users = try Self.scenario(users: 80)
+        var users = try LoadScenario.scripted(users: 80)
         users.caps.requests = 300
         let scale = try await Self.outcome(users, .scale([1, 2, 4]), runner)
         #expect(sent.withLock { $0 } == 300 && scale.ladder?.steps.count == 3)
@@ -237,7 +227,7 @@ import Testing
     @Test func noStepIsBegunThatWouldGoBeyondTheTime() async throws {
         let runner = ScriptedRunner { scenario, _ in .init(Self.answered(scenario.maxLevel)) }
         let outcome = try await Self.outcome(
-            try Self.scenario(rate: 50, threshold: "error_rate < 1%"),
+            try LoadScenario.scripted(rate: 50, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 64_000, seconds: 25), runner)
         #expect(outcome.ladder?.steps.map(\.level) == [50, 100])
         #expect(outcome.ladder?.cap == .seconds && outcome.ladder?.highest == 100)
@@ -252,7 +242,7 @@ import Testing
                     + "The duration left no time for another step."), "\(text)")
         #expect(!text.contains("limit of requests") && outcome.ladder?.isConclusive == false)
         let most = try await Self.outcome(
-            try Self.scenario(rate: 50, threshold: "error_rate < 1%"),
+            try LoadScenario.scripted(rate: 50, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 100), runner)
         #expect(most.ladder?.cap == nil && most.ladder?.isConclusive == true)
         #expect(try Self.text(most).contains("the limit was not reached."))
@@ -266,7 +256,8 @@ import Testing
             .init(Self.answered(workers == 1 ? 10 : 4_000))
         }
         let broken = try await Self.outcome(
-            try Self.scenario(users: 1, threshold: "rate > 20/s"), .scale([1, 2]), slowAtFirst)
+            try LoadScenario.scripted(users: 1, threshold: "rate > 20/s"), .scale([1, 2]),
+            slowAtFirst)
         #expect(broken.result.broken.isEmpty && broken.exitCode == .thresholdBroken)
 
         let loses = ScriptedRunner { scenario, workers in
@@ -276,10 +267,11 @@ import Testing
             ]
             return answer
         }
-        let lost = try await Self.outcome(try Self.scenario(users: 1), .scale([1, 2, 4]), loses)
+        let lost = try await Self.outcome(
+            try LoadScenario.scripted(users: 1), .scale([1, 2, 4]), loses)
         #expect(lost.ladder?.steps.count == 3 && lost.exitCode == .noCluster)
         // What the lost one has sent last may have been all that was left.
-        var capped = try Self.scenario(users: 1)
+        var capped = try LoadScenario.scripted(users: 1)
         capped.caps.requests = 1_000_000
         let ended = try await Self.outcome(capped, .scale([1, 2, 4]), loses)
         #expect(ended.ladder?.steps.count == 2 && ended.ladder?.cap == .requests)
@@ -290,7 +282,7 @@ import Testing
             .init(Self.answered(40), workers == 2 ? .aborted : .finished)
         }
         let outcome = try await Self.outcome(
-            try Self.scenario(users: 1), .scale([1, 2, 4, 8]), runner)
+            try LoadScenario.scripted(users: 1), .scale([1, 2, 4, 8]), runner)
         #expect(outcome.ladder?.steps.map(\.level) == [1, 2])
         #expect(outcome.exitCode == .thresholdBroken)
     }
@@ -305,7 +297,7 @@ import Testing
             return .init(Self.answered(scenario.maxLevel))
         }
         let outcome = try await Self.outcome(
-            try Self.scenario(users: 10), .scale([1, 2, 3]), runner)
+            try LoadScenario.scripted(users: 10), .scale([1, 2, 3]), runner)
         #expect(outcome.ladder?.steps.map(\.level) == [1, 2])
         #expect(outcome.failure?.code == "cluster.fewWorkers")
         #expect(outcome.result.total.counts.succeeded == 20)
@@ -315,7 +307,7 @@ import Testing
         // Without a request there is nothing to report.
         await #expect(throws: Failure.self) {
             try await Self.session(
-                try Self.scenario(users: 10), .scale([3, 2]), runner
+                try LoadScenario.scripted(users: 10), .scale([3, 2]), runner
             ).run()
         }
     }
@@ -326,7 +318,7 @@ import Testing
             answer.failure = Failure("cluster.coordinatorUnreachable", "nobody is there")
             return answer
         }
-        let outcome = try await Self.outcome(try Self.scenario(users: 10), .once, runner)
+        let outcome = try await Self.outcome(try LoadScenario.scripted(users: 10), .once, runner)
         #expect(outcome.result.total.counts.succeeded == 40)
         #expect(outcome.failure?.code == "cluster.coordinatorUnreachable")
         #expect(outcome.result.warnings.contains { $0.contains("nobody is there") })
@@ -343,14 +335,14 @@ import Testing
             return answer
         }
         let outcome = try await Self.outcome(
-            try Self.scenario(rate: 40, threshold: "error_rate < 1%"), .once, runner)
+            try LoadScenario.scripted(rate: 40, threshold: "error_rate < 1%"), .once, runner)
         #expect(outcome.exitCode == .noCluster && outcome.failure == nil)
         #expect(
             outcome.result.warnings.contains {
                 $0.contains("tables by URL, target and rendition omit shard 2 of 2")
             })
         let broken = try await Self.outcome(
-            try Self.scenario(rate: 40, threshold: "error_rate > 1%"), .once, runner)
+            try LoadScenario.scripted(rate: 40, threshold: "error_rate > 1%"), .once, runner)
         #expect(broken.exitCode == .thresholdBroken)
     }
 
@@ -358,7 +350,7 @@ import Testing
 
     /// Answers that take longer than a second break nothing before the first has come.
     @Test func nothingBreaksBeforeItIsMeasured() async throws {
-        var scenario = try Self.scenario(rate: 40, threshold: "p99(total) < 3s")
+        var scenario = try LoadScenario.scripted(rate: 40, threshold: "p99(total) < 3s")
         scenario.thresholds[0].abortAfterSeconds = 0
         let slow = ScriptedRunner { _, _ in
             var later = LoadInterval(second: 1)

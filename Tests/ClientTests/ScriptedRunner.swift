@@ -54,3 +54,17 @@ final class ScriptedRunner: LoadRunner {
 
     func stop(_ ending: LoadResult.Ending) { stopped.withLock { $0.append(ending) } }
 }
+
+extension LoadScenario {
+    /// Ten seconds of one load: so many requests a second, else users.
+    static func scripted(
+        rate: Double? = nil, users: Double = 1, threshold: String? = nil
+    ) throws -> LoadScenario {
+        var scenario = LoadScenario()
+        scenario.model = rate == nil ? .closed : .open(.constant)
+        let level = rate ?? users
+        scenario.stages = [LoadStage(seconds: 10, from: level, to: level)]
+        if let threshold { scenario.thresholds = [try LoadThreshold.parse(threshold)] }
+        return scenario
+    }
+}

@@ -102,7 +102,7 @@ struct Fixture {
 
     // MARK: Looking
 
-    /// Everything that all tables hold, as one hash; but for the audit log, which also has what was
+    /// Everything that all tables hold, a hash of each; but for the audit log, which also has what was
     /// tried in vain, for daily figures, which housekeeping moves, and for tables that are named.
     func tables(besides others: String...) async throws -> String {
         let names = try await execute(
@@ -122,10 +122,11 @@ struct Fixture {
                     case "webhook": "(t.id, t.url)"
                     default: "t"
                     }
-                return "SELECT '\(name)' || \(row)::text AS line FROM \(name) AS t"
+                return "SELECT '\(name)' AS name, \(row)::text AS line FROM \(name) AS t"
             }.joined(separator: " UNION ALL ")
         return try await execute(
-            "SELECT count(*), md5(string_agg(line, E'\\n' ORDER BY line)) FROM (\(rows)) AS a")
+            "SELECT name, count(*), md5(string_agg(line, E'\\n' ORDER BY line)) "
+                + "FROM (\(rows)) AS a GROUP BY name ORDER BY name")
     }
 
     /// Waits until all events can be read: chores have transactions too.

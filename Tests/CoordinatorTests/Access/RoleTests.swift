@@ -31,7 +31,8 @@ import Testing
     ) async throws {
         let before = try await world.tables()
         try await body()
-        #expect(try await world.tables() == before)
+        let after = try await world.tables()
+        #expect(after == before)
     }
 
     @Test func everyRouteIsInTheTable() async throws {

@@ -5,11 +5,6 @@ import Testing
 extension EndToEnd {
     /// `dray adopt` over mirrors that other tools made.
     @Suite(.timeLimit(.minutes(2))) struct AdoptCommandTests {
-        private static func run(_ home: EmbeddedHome, _ arguments: [String]) async throws {
-            let process = try home.start(arguments + ["--state", home.stateDirectory])
-            #expect(try await process.wait() == .exited(0), "\(process.errors)")
-        }
-
         /// Writes the origin's files below a directory.
         private static func mirror(_ origin: FileOrigin, to directory: String) throws {
             for (number, path) in origin.paths.enumerated() {
@@ -38,8 +33,7 @@ extension EndToEnd {
             let cut = origin.paths[7]
             try Data([1]).write(to: URL(filePath: "\(site)/\(cut)"))
             try Data([2]).write(to: URL(filePath: "\(mirror)/foreign"))
-            try await Self.run(
-                home, ["adopt", mirror, "--catalog", origin.list, "--name", "mirror"])
+            try await home.run(["adopt", mirror, "--catalog", origin.list, "--name", "mirror"])
             try await Self.expectWhole(origin, at: site)
             #expect(FileManager.default.contents(atPath: "\(mirror)/foreign") == Data([2]))
             try await waitUntil(deadlineSeconds: 10, "the access log") {
@@ -61,12 +55,10 @@ extension EndToEnd {
             let lines = zip(origin.paths, digests).map { "\(origin.server.url)/\($0),\($1)\n" }
             try ("url,sha256\n" + lines.joined())
                 .write(toFile: list, atomically: false, encoding: .utf8)
-            try await Self.run(
-                home,
-                [
-                    "adopt", mirror, "--catalog", list, "--format", "csv", "--to", home.edge,
-                    "--name", "mirror",
-                ])
+            try await home.run([
+                "adopt", mirror, "--catalog", list, "--format", "csv", "--to", home.edge,
+                "--name", "mirror",
+            ])
             try await Self.expectWhole(
                 origin, at: "\(home.edge)/127.0.0.1:\(origin.server.port)")
             #expect(origin.server.requests().isEmpty)

@@ -5,14 +5,6 @@ import Testing
 extension EndToEnd {
     /// `dray audit`, and what it has kept.
     @Suite(.timeLimit(.minutes(2))) struct AuditCommandTests {
-        private static func run(
-            _ home: EmbeddedHome, _ arguments: [String], exits code: Int32 = 0
-        ) async throws -> String {
-            let process = try home.start(arguments + ["--state", home.stateDirectory])
-            #expect(try await process.wait() == .exited(code), "\(process.output)\(process.errors)")
-            return process.output + process.errors
-        }
-
         @Test func damageIsNamedKeptAndRepaired() async throws {
             let origin = try await FileOrigin(files: 4)
             let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
@@ -27,30 +19,30 @@ extension EndToEnd {
             try bytes.write(to: URL(filePath: "\(stored)/\(flipped)"))
             try Data([1]).write(to: URL(filePath: "\(home.edge)/foreign"))
 
-            let found = try await Self.run(home, ["audit", site], exits: 1)
+            let found = try await home.run(["audit", site], exits: 1)
             #expect(found.contains("dray audit show 1") && found.contains("--repair"), "\(found)")
-            let listed = try await Self.run(home, ["audit", "list", site])
+            let listed = try await home.run(["audit", "list", site])
             #expect(listed.contains("completed"), "\(listed)")
-            let shown = try await Self.run(home, ["audit", "show", "1"])
+            let shown = try await home.run(["audit", "show", "1"])
             #expect(shown.contains(gone) && shown.contains("foreign"), "\(shown)")
             #expect(!shown.contains(flipped), "\(shown)")
-            let missing = try await Self.run(
-                home, ["audit", "show", "1", "--kind", "missing", "--csv"])
+            let missing = try await home.run(["audit", "show", "1", "--kind", "missing", "--csv"])
             #expect(missing.contains(gone) && !missing.contains("/foreign"), "\(missing)")
 
-            _ = try await Self.run(
-                home, ["audit", site, "--deep", "--repair", "--read-rate", "unlimited"])
+            _ = try await home.run([
+                "audit", site, "--deep", "--repair", "--read-rate", "unlimited",
+            ])
             for (number, path) in origin.paths.enumerated() {
                 let content = FileManager.default.contents(atPath: "\(stored)/\(path)")
                 #expect(content == origin.content(number), "\(path)")
             }
             #expect(
                 FileManager.default.contents(atPath: "\(home.edge)/foreign") == Data([1]))
-            let repaired = try await Self.run(home, ["audit", "show", "2"])
+            let repaired = try await home.run(["audit", "show", "2"])
             #expect(repaired.contains(flipped), "\(repaired)")
-            _ = try await Self.run(home, ["audit", site, "--deep"])
-            _ = try await Self.run(home, ["audit", "show", "99"], exits: 2)
-            let bad = try await Self.run(home, ["audit", site, "--read-rate", "1MB/s"], exits: 2)
+            _ = try await home.run(["audit", site, "--deep"])
+            _ = try await home.run(["audit", "show", "99"], exits: 2)
+            let bad = try await home.run(["audit", site, "--read-rate", "1MB/s"], exits: 2)
             #expect(bad.contains("--read-rate needs --deep"), "\(bad)")
         }
 

@@ -5,14 +5,6 @@ import Testing
 extension EndToEnd {
     /// `dray site popularity`, `dray site set --evict` and `dray site evict`.
     @Suite(.timeLimit(.minutes(2))) struct EvictionCommandTests {
-        private static func run(
-            _ home: EmbeddedHome, _ arguments: [String], exits code: Int32 = 0
-        ) async throws -> String {
-            let process = try home.start(arguments + ["--state", home.stateDirectory])
-            #expect(try await process.wait() == .exited(code), "\(process.errors)")
-            return process.output + process.errors
-        }
-
         @Test func theLeastPopularMakesRoomAndIsFetchedAgain() async throws {
             let origin = try await FileOrigin(files: 3)
             let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
@@ -20,7 +12,7 @@ extension EndToEnd {
             try origin.paths.map { "\(origin.server.url)/\($0)\n" }.joined()
                 .write(toFile: list, atomically: false, encoding: .utf8)
             let prefetch = ["prefetch", list, "--to", home.edge, "--name", "movies"]
-            _ = try await Self.run(home, prefetch)
+            _ = try await home.run(prefetch)
             let host = "127.0.0.1:\(origin.server.port)"
             func isThere(_ path: String) -> Bool {
                 FileManager.default.fileExists(atPath: "\(home.edge)/\(host)/\(path)")
@@ -37,25 +29,21 @@ extension EndToEnd {
                 "h - - [10/Oct/2026:13:55:36 +0200] \"GET /edge/\(host)/\(origin.paths[$0])?t=1 "
                     + "HTTP/1.1\" 200 5000 \"-\" \"player\"\n"
             }.joined().write(toFile: access, atomically: false, encoding: .utf8)
-            let added = try await Self.run(
-                home,
-                [
-                    "site", "popularity", site, "--from-access-log", access, "--prefix", "/edge",
-                    "--json",
-                ])
+            let added = try await home.run([
+                "site", "popularity", site, "--from-access-log", access, "--prefix", "/edge",
+                "--json",
+            ])
             #expect(added.contains("\"requests\" : 3"), "\(added)")
             #expect(added.contains("\"unknownFiles\" : 0"), "\(added)")
-            let least = try await Self.run(
-                home, ["site", "popularity", site, "--least", "--limit", "1"])
+            let least = try await home.run(["site", "popularity", site, "--least", "--limit", "1"])
             #expect(least.contains(origin.paths[1]), "\(least)")
 
-            let set = try await Self.run(home, ["site", "set", site, "--evict", "least-popular"])
+            let set = try await home.run(["site", "set", site, "--evict", "least-popular"])
             #expect(set.contains("evicts: least-popular"), "\(set)")
-            let preview = try await Self.run(
-                home, ["site", "evict", site, "--bytes", "1", "--dry-run"])
+            let preview = try await home.run(["site", "evict", site, "--bytes", "1", "--dry-run"])
             #expect(preview.contains("Would evict: 1 asset"), "\(preview)")
             #expect(preview.contains(origin.paths[1]) && isThere(origin.paths[1]), "\(preview)")
-            let evicted = try await Self.run(home, ["site", "evict", site, "--bytes", "1"])
+            let evicted = try await home.run(["site", "evict", site, "--bytes", "1"])
             #expect(evicted.contains("Evicting: 1 asset"), "\(evicted)")
             try await waitUntil(deadlineSeconds: 60, "the file's end") {
                 !isThere(origin.paths[1])
@@ -64,7 +52,7 @@ extension EndToEnd {
             up.signal(SIGTERM)
             #expect(try await up.wait() == .exited(0), "\(up.errors)")
 
-            _ = try await Self.run(home, prefetch)
+            _ = try await home.run(prefetch)
             #expect(isThere(origin.paths[1]))
         }
     }

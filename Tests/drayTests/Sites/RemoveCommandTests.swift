@@ -5,14 +5,6 @@ import Testing
 extension EndToEnd {
     /// `dray assets remove`, `dray prefetch --prune` and `--dry-run`, `dray catalog forget`.
     @Suite(.timeLimit(.minutes(2))) struct RemoveCommandTests {
-        private static func run(
-            _ home: EmbeddedHome, _ arguments: [String], exits code: Int32 = 0
-        ) async throws -> String {
-            let process = try home.start(arguments + ["--state", home.stateDirectory])
-            #expect(try await process.wait() == .exited(code), "\(process.errors)")
-            return process.output + process.errors
-        }
-
         @Test func filesLeaveTheEdgeByTheCommandsAlone() async throws {
             let origin = try await FileOrigin(files: 4)
             let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
@@ -24,48 +16,49 @@ extension EndToEnd {
             }
             try write(urls[0..<3])
             let options = ["prefetch", list, "--to", home.edge, "--name", "spring"]
-            let preview = try await Self.run(home, options + ["--dry-run"])
+            let preview = try await home.run(options + ["--dry-run"])
             #expect(preview.contains("Would add: 3 assets"), "\(preview)")
             #expect(!FileManager.default.fileExists(atPath: home.edge))
-            _ = try await Self.run(home, options)
+            _ = try await home.run(options)
             let site = "\(home.edge)/127.0.0.1:\(origin.server.port)"
 
             try write(urls[1..<4])
-            let changes = try await Self.run(home, options + ["--dry-run", "--prune"])
+            let changes = try await home.run(options + ["--dry-run", "--prune"])
             #expect(changes.contains("Would add: 1 asset\n"), "\(changes)")
             #expect(changes.contains("Would remove: 1 asset\n"), "\(changes)")
             #expect(FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[0])"))
-            _ = try await Self.run(home, options + ["--prune"])
+            _ = try await home.run(options + ["--prune"])
             #expect(!FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[0])"))
             #expect(FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[3])"))
             _ = try await EdgeTree.checkSums(beneath: site)
 
-            let removed = try await Self.run(
-                home, ["assets", "remove", "spring", "--name", "*\(origin.paths[1])"])
+            let removed = try await home.run([
+                "assets", "remove", "spring", "--name", "*\(origin.paths[1])",
+            ])
             #expect(removed.contains("Removed: 1 asset; freed 1 file, "), "\(removed)")
             #expect(!FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[1])"))
             _ = try await EdgeTree.checkSums(beneath: site)
-            let shown = try await Self.run(
-                home, ["assets", "list", "spring", "--asset-state", "removed", "--json"])
+            let shown = try await home.run([
+                "assets", "list", "spring", "--asset-state", "removed", "--json",
+            ])
             #expect(shown.contains("\"freedFiles\" : 1"), "\(shown)")
 
             // Without a terminal nobody can be asked; a name that nothing has is found first.
             for word in ["remove", "forget"] {
-                let unknown = try await Self.run(home, ["catalog", word, "nosuch"], exits: 2)
+                let unknown = try await home.run(["catalog", word, "nosuch"], exits: 2)
                 #expect(unknown.contains("input.notFound"), "\(unknown)")
             }
-            let asked = try await Self.run(home, ["catalog", "remove", "spring"], exits: 2)
+            let asked = try await home.run(["catalog", "remove", "spring"], exits: 2)
             #expect(asked.contains("--yes"), "\(asked)")
             #expect(FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[3])"))
-            let all = try await Self.run(
-                home, ["catalog", "remove", "spring", "--json", "--yes"])
+            let all = try await home.run(["catalog", "remove", "spring", "--json", "--yes"])
             #expect(all.contains("\"freedFiles\" : 2"), "\(all)")
             #expect(!FileManager.default.fileExists(atPath: site))
-            let unsure = try await Self.run(home, ["catalog", "forget", "spring"], exits: 2)
+            let unsure = try await home.run(["catalog", "forget", "spring"], exits: 2)
             #expect(unsure.contains("--yes"), "\(unsure)")
-            let forgotten = try await Self.run(home, ["catalog", "forget", "spring", "--yes"])
+            let forgotten = try await home.run(["catalog", "forget", "spring", "--yes"])
             #expect(forgotten.contains("the files stay"), "\(forgotten)")
-            _ = try await Self.run(home, ["catalog", "show", "spring"], exits: 2)
+            _ = try await home.run(["catalog", "show", "spring"], exits: 2)
         }
 
         /// The private cluster deletes what has expired when it runs again.
@@ -77,7 +70,7 @@ extension EndToEnd {
             try "[{\"url\": \"\(urls[0])\", \"keepFor\": \"1s\"}]"
                 .write(toFile: list, atomically: false, encoding: .utf8)
             let first = ["prefetch", list, "--to", home.edge, "--name", "rental"]
-            _ = try await Self.run(home, first)
+            _ = try await home.run(first)
             let site = "\(home.edge)/127.0.0.1:\(origin.server.port)"
             let up = try home.start(
                 ["up", "--listen", "127.0.0.1:0", "--state", home.stateDirectory])

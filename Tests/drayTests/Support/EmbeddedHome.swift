@@ -107,6 +107,14 @@ final class EmbeddedHome {
             deathSignal: "TERM")
     }
 
+    /// Runs `dray` with the home's state directory to its end; returns all that it printed.
+    @discardableResult
+    func run(_ arguments: [String], exits code: Int32 = 0) async throws -> String {
+        let process = try start(arguments + ["--state", stateDirectory])
+        #expect(try await process.wait() == .exited(code), "\(process.output)\(process.errors)")
+        return process.output + process.errors
+    }
+
     /// Starts `dray` as the tests' user on a terminal: its output is what that shows.
     func startOnTerminal(_ arguments: [String]) throws -> ChildProcess {
         let cleared = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
