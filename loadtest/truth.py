@@ -37,8 +37,8 @@ def arguments():
     for name in ("work", "state", "origin", "dray"):
         parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if not 1 <= options.seconds <= 600 or not 1 <= options.step <= 600:
-        parser.error("--seconds and --step take 1 to 600")
+    if not 1 <= options.seconds <= 600 or not 2 <= options.step <= 600:
+        parser.error("--seconds takes 1 to 600, and --step 2 to 600")
     return options
 
 

@@ -17,6 +17,7 @@ WAITING = 10
 #: Kinds of servers, and what each can do.
 KINDS = {
     "rate": "nginx, 200 requests/s",
+    "queue": "nginx, 200 requests/s, the rest waits",
     "connections": f"nginx, {FEW} requests at a time of 500 ms",
     "workers": f"{WORKERS} workers of {SERVICE_SECONDS * 1000:.0f} ms",
     "bandwidth": f"a link of {LINK_BYTES // 1_000_000} MB/s, {BODY // 1000} kB bodies",
@@ -25,7 +26,7 @@ KINDS = {
 
 def compare(options):
     work = pathlib.Path(options.work)
-    for name in ("limited", "few"):
+    for name in ("limited", "queued", "few"):
         (work / "origin" / name).write_bytes(b"x" * 1_000)
     print(f"\n{'server':<44} {'capacity':>10} {'found':>10} {'error':>7}")
     rows = []
@@ -35,9 +36,9 @@ def compare(options):
         else:
             log = work / "access.log"
             begin = log.stat().st_size
-            path = {"rate": "/limited", "connections": "/few"}[kind]
+            path = {"rate": "/limited", "queue": "/queued", "connections": "/few"}[kind]
             found = search(options, options.origin + path)
-            capacity = 200 if kind == "rate" else FEW / mean_service(log, begin, path)
+            capacity = FEW / mean_service(log, begin, path) if kind == "connections" else 200
         error = found / capacity - 1
         print(f"{KINDS[kind]:<44} {capacity:>8.1f}/s {found:>8.1f}/s {error:>7.1%}", flush=True)
         rows.append({"server": kind, "capacity": capacity, "found": found, "error": error})

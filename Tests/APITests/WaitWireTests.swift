@@ -8,7 +8,7 @@ import Testing
     private static let reasons: [CatalogWait.Reason] = [
         .notBefore, .schedule, .queuePaused(queue: "q"), .noWorker(queue: "q", workers: 2),
         .retry("origin.http.503"), .retry(nil), .workerSilent(worker: "w", leases: 3),
-        .workerSilent(worker: nil, leases: 1),
+        .workerSilent(worker: nil, leases: 1), .workerStoring,
         .originCooldown(origin: "http://o", code: "origin.http.429", origins: 2),
         .originCooldown(origin: "http://o", code: nil, origins: 1),
         .originLimit(origin: "http://o", origins: 1), .siteLimit, .otherCatalogs(4),

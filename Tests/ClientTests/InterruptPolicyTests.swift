@@ -32,6 +32,14 @@ import Testing
         #expect(policy.handle(.signal(SIGINT, canDetach: false)) == .pass(signal: SIGINT))
     }
 
+    /// A removal continues in its cluster whatever the answer.
+    @Test func nobodyIsAskedWithoutAChoice() {
+        var policy = InterruptPolicy(.ask, hasChoice: false)
+        #expect(policy.handle(Self.ctrlC) == .pass(signal: SIGINT))
+        #expect(InterruptMessages.removal(isEmbedded: false).choice == nil)
+        #expect(InterruptMessages.refresh.choice == "cancel the refresh")
+    }
+
     @Test func onlyCtrlCAsks() {
         for number in [SIGTERM, SIGHUP] {
             var policy = policy(.ask)

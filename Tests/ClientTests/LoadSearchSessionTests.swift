@@ -27,11 +27,11 @@ import Testing
     }
 
     private static func outcome(
-        _ scenario: LoadScenario, most: Double = 64_000, _ runner: ScriptedRunner,
-        pause: @escaping LoadTestService.Pause = { _ in }
+        _ scenario: LoadScenario, most: Double = 64_000, stepSeconds: Double = 10,
+        _ runner: ScriptedRunner, pause: @escaping LoadTestService.Pause = { _ in }
     ) async throws -> LoadTestSession.Outcome {
         let session = LoadTestSession(
-            scenario, .search(stepSeconds: 10, most: most), runner, onStep: { _, _ in },
+            scenario, .search(stepSeconds: stepSeconds, most: most), runner, onStep: { _, _ in },
             follower: { _, _ in }, pause: pause)
         try await session.run()
         return try #require(session.outcome)
@@ -73,7 +73,7 @@ import Testing
                     + "the generator used 2.50 % of its 1 core: the machine is busy with other work, and "
                     + "the limit was not found. Search again on a quiet machine."), "\(text)")
         #expect(!text.contains("generator itself") && !text.contains("dray plan"))
-        #expect(text.contains("machine busy: generator's CPU 2.50 %"), "\(text)")
+        #expect(text.contains("6.25 % machine busy"), "\(text)")
         let json = try Self.json(outcome)
         #expect(
             json.contains("\"reason\" : \"machineBusy\"")
@@ -138,6 +138,58 @@ import Testing
         #expect((own.ladder?.lowestBroken ?? 0) < 740)
         #expect(
             Self.text(own).contains("a threshold failed, but the generator itself was the limit"))
+    }
+
+    // MARK: Backlogs
+
+    /// The seconds of a server that answers 300 a second at once and queues the rest, while a share
+    /// of the requests is sent late.
+    private static func queued(_ scenario: LoadScenario, late: Double = 0) -> ScriptedRunner.Answer
+    {
+        let level = scenario.maxLevel
+        return .init(
+            (0..<Int(scenario.durationSeconds)).map { second in
+                var interval = LoadInterval(second: second)
+                interval.isMeasured = Double(second) >= scenario.warmUpSeconds
+                interval.counts.planned = Int64(level)
+                interval.counts.sent = Int64(level)
+                interval.counts.succeeded = Int64(min(level, 300))
+                interval.counts.lateSends = Int64(level * late)
+                interval.counts.inFlight = Int64(max(level - 300, 0) * Double(second + 1))
+                interval.record(1_000, .total)
+                return interval
+            })
+    }
+
+    @Test(arguments: [(2.0, 1.08), (3, 1.08), (4, 1.03), (5, 1.03), (10, 1.02)])
+    func aBacklogIsSeenInStepsOfEveryLength(seconds: Double, most: Double) async throws {
+        let outcome = try await Self.outcome(
+            try LoadScenario.scripted(rate: 50), stepSeconds: seconds,
+            ScriptedRunner { scenario, _ in Self.queued(scenario) })
+        let highest = try #require(outcome.ladder?.highest)
+        #expect(highest > 285 && highest < 300 * most, "\(highest)")
+        #expect(outcome.ladder?.limit == .fellBehind && outcome.ladder?.isConclusive == true)
+    }
+
+    /// What was sent late cannot explain it: the target is judged.
+    @Test func aBacklogLargerThanTheLateSendsIsTheTargets() async throws {
+        let outcome = try await Self.outcome(
+            try LoadScenario.scripted(rate: 50),
+            ScriptedRunner { scenario, _ in
+                Self.queued(scenario, late: scenario.maxLevel > 320 ? 0.02 : 0)
+            })
+        let ladder = try #require(outcome.ladder)
+        #expect(ladder.highest ?? 0 > 285 && ladder.highest ?? 0 < 306 && ladder.isConclusive)
+        let late = try #require(ladder.steps.first { $0.level == 400 })
+        #expect(late.result.machineIsBusy && late.limit == .fellBehind)
+        #expect(Self.text(outcome).contains("2 % the target fell behind"), "\(Self.text(outcome))")
+        // As many sent late as wait: it may be either.
+        let either = try await Self.outcome(
+            try LoadScenario.scripted(rate: 300),
+            ScriptedRunner { scenario, _ in
+                Self.queued(scenario, late: scenario.maxLevel > 320 ? 0.25 : 0)
+            })
+        #expect(either.ladder?.stop?.reason == .machineBusy && either.ladder?.highest == 300)
     }
 
     // MARK: Ends

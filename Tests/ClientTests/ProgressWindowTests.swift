@@ -70,9 +70,12 @@ import Testing
 
     /// The rate before a wait does not predict the one after it.
     @Test func aWaitEndsTheEstimate() {
-        func status(_ done: Int, _ waits: [CatalogWait] = []) -> CatalogStatus {
+        func status(
+            _ done: Int, _ waits: [CatalogWait] = [], after seconds: Double = 0
+        ) -> CatalogStatus {
             var totals = CatalogTotals()
             (totals.segments, totals.segmentsDone) = (100, done)
+            totals.seconds = seconds
             var status = CatalogStatus(
                 id: CatalogID(1), name: "demo", queue: "q", storageURL: "file:///edge",
                 state: .running, generation: 1, totals: totals, active: [])
@@ -83,14 +86,15 @@ import Testing
         for second in 0...5 { meter.update(status(second * 10), atSeconds: Double(second)) }
         #expect(meter.catalog.secondsLeft == 5)
         let wait = CatalogWait(.queuePaused(queue: "q"))
-        meter.update(status(50, [wait]), atSeconds: 5.25)
+        meter.update(status(50, [wait], after: 5), atSeconds: 5.25)
         // For a moment nothing runs between two jobs.
         #expect(meter.catalog.secondsLeft != nil && meter.waits.current == [])
-        meter.update(status(50, [wait]), atSeconds: 6.5)
+        meter.update(status(50, [wait], after: 6), atSeconds: 6.5)
         #expect(meter.catalog.secondsLeft == nil && meter.waits.current == [wait])
-        meter.update(status(50), atSeconds: 8)
+        // The run ended before its follower learned of that.
+        meter.update(status(50, after: 7), atSeconds: 8)
         #expect(meter.catalog.secondsLeft == nil && meter.waits.current == [])
-        #expect(meter.waits.totals == [WaitHistory.Total(reason: "queuePaused", seconds: 2.75)])
+        #expect(meter.waits.totals == [WaitHistory.Total(reason: "queuePaused", seconds: 2)])
         for second in 9...12 {
             meter.update(status(50 + (second - 8)), atSeconds: Double(second))
         }

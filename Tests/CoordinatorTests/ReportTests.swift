@@ -81,7 +81,7 @@ import Testing
             _ = try await fixture.execute(
                 """
                 INSERT INTO daily_figure SELECT current_date - 300, 1, 'old', 'http://old.test', '',
-                    1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+                    1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
                 """)
             for query in ["catalog=old", "origin=http://old.test"] {
                 #expect(try await fixture.send("GET", "/v1/report?\(query)").status == 200)

@@ -68,9 +68,9 @@ import Testing
         (#"{"freed" : {"files" : 0, "bytes" : 1}}"#, "0 files, 1 byte"),
     ])
     func recordedFactsAreSaidInASentence(json: String, sentence: String) throws {
-        let facts = try JSONDecoder().decode(RecordedFacts.self, from: Data(json.utf8))
-        #expect(facts.sentence == sentence)
-        let encoded = try JSONEncoder().encode(facts)
-        #expect(try JSONDecoder().decode(RecordedFacts.self, from: encoded) == facts)
+        let message = try JSONDecoder().decode(RecordedMessage.self, from: Data(json.utf8))
+        #expect(message.sentence == sentence)
+        let encoded = try JSONEncoder().encode(message)
+        #expect(try JSONDecoder().decode(RecordedMessage.self, from: encoded) == message)
     }
 }

@@ -1,9 +1,10 @@
 import Foundation
-import Planner
+import Rendering
 import TestSupport
 import Testing
 
 @testable import PlanReport
+@testable import Planner
 
 /// What the first screen and the head of the page have beside the usual.
 @Suite(.computing) struct FirstScreenTests {
@@ -47,7 +48,23 @@ import Testing
         #expect(rows.count { PlanFacts.mainOfSimulation.contains($0.figure) } >= 3)
         // What was not simulated is there with its reason.
         let peak = try Self.plan([.monthlyActiveUsers: 5_000], simulatedJobs: 20_000)
-        #expect(PlanSummary(peak).text.contains("The day was not simulated: "))
+        let note = try #require(
+            peak.simulation?.notes.first { $0.hasPrefix("The day was not simulated: ") })
+        let sentence = TextLayout.wrapped(note, width: 98, hangingIndent: 2)
+        #expect(PlanSummary(peak).text.contains(sentence))
+        // With the number that it names, it is simulated.
+        #expect(note.contains(" fetches, and --jobs is 20,000. Use --jobs "))
+        let jobs = try #require(Int(note.split(separator: " ").last?.dropLast() ?? ""))
+        let day = try Self.plan([.monthlyActiveUsers: 5_000], simulatedJobs: jobs)
+        #expect(day.simulation?.hours.count == 24)
+        let fewer = try Self.plan([.monthlyActiveUsers: 5_000], simulatedJobs: jobs - 1)
+        #expect(fewer.simulation?.hours.isEmpty == true)
+        let large = try Self.plan(
+            [.connections: 1_000, .spareWorkers: 100], simulatedJobs: 1_000)
+        #expect(
+            large.simulation?.notes.contains {
+                $0.contains("transfers, and a day can be simulated with at most 100,000.")
+            } == true)
         let none = try Self.plan([.originRequests: 0.01, .hitRatio: 0], simulatedJobs: 20_000)
         #expect(PlanSummary(none).text.contains("Nothing was simulated: no pool suffices."))
     }
@@ -119,6 +136,20 @@ import Testing
         let best = try #require(plan.recommendation)
         #expect(head.contains("a month, \(best.name)") && head.contains("Recommended: "))
         #expect(page.components(separatedBy: "Recommended: ").count == 2)
+    }
+
+    /// A ratio of two moments means nothing, and none is below zero by a rounding error.
+    @Test func relativeErrorsAreThoseOfNoticeableAmounts() {
+        func error(_ plan: Double?, _ simulation: Double?, _ unit: String) -> String {
+            PlanFacts.simulated(
+                PlanSimulation.Row(
+                    figure: "f", unit: unit, predicted: plan, simulated: simulation))[3]
+        }
+        #expect(error(0.000_4, 0.02, "s") == "" && error(0.003, 0.002, "") == "")
+        #expect(error(0.004, 0.005, "s") == "+25.0 %" && error(0.02, 0.000_5, "s") == "−97.5 %")
+        #expect(error(0.01, 2, "s") == "+19,900 %")
+        #expect(error(100, 99.99, "s") == "0.0 %" && error(100, 99.9, "s") == "−0.1 %")
+        #expect(error(0.5, 0, "") == "" && error(2, 0, "") == "−100.0 %")
     }
 
     /// The plan's edge servers beside those of providers.

@@ -84,8 +84,9 @@ import Testing
             #expect(amounts.allSatisfy { $0.isFinite && $0 >= -1e-6 })
             if demand.peakMissesPerSecond > 0 {
                 let isSimulated = plan.simulatedWaits != nil
+                let queues = SimulatedQueues(QueueSimulation(maxJobs: 2_000))
                 let method: WaitMethod =
-                    isSimulated ? .simulation(QueueSimulation(maxJobs: 2_000)) : .formulas
+                    isSimulated ? .simulation(queues) : .formulas
                 let wait = OnDemandPool(values, demand, method).waitSeconds(
                     needed, quantile: values[.percentile])
                 // Simulated waits are in buckets.

@@ -19,8 +19,15 @@ import Testing
                 == [true, false, false, true])
     }
 
-    @Test func anotherSignalAndWhatAPersonTypesCount() {
-        #expect(new((SIGTERM, 100), (SIGHUP, 100.001)) == [true, true])
-        #expect(new((SIGTERM, 100), (SIGINT, 100.2), (SIGINT, 100.4)) == [true, true, true])
+    /// `timeout -s INT` sends two; a person who presses Ctrl-C again needs longer.
+    @Test func anInterruptCountsAgainAfterHalfASecond() {
+        #expect(
+            new((SIGINT, 100), (SIGINT, 100.002), (SIGINT, 100.4), (SIGINT, 100.5))
+                == [true, false, false, true])
+    }
+
+    @Test func anotherSignalCounts() {
+        #expect(
+            new((SIGTERM, 100), (SIGHUP, 100.001), (SIGINT, 100.002)) == [true, true, true])
     }
 }

@@ -164,7 +164,7 @@ struct FullDiskTests {
         }
         func take(_ number: Int64) throws -> PartialBody? {
             try storage.takePartial(
-                identity, of: try storage.partials(), for: attempt(number), place: .key("h/a"))
+                identity, of: try storage.partials(), for: attempt(number), location: .key("h/a"))
         }
         try disk.directory.write([UInt8](repeating: 1, count: 4 << 20), to: "filler")
         for number in 2..<4 {
@@ -199,7 +199,7 @@ struct FullDiskTests {
         }
         func take(_ number: Int64) throws -> PartialBody? {
             try storage.takePartial(
-                identity, of: try storage.partials(), for: attempt(number), place: .key("h/a"))
+                identity, of: try storage.partials(), for: attempt(number), location: .key("h/a"))
         }
         let record = PartialRecord(
             bytes: Int64(bytes), sha256: SHA256Digest(hashing: Array(repeating: 7, count: bytes)),

@@ -34,7 +34,7 @@ import Testing
         try site.storage.takePartial(
             Self.identity, of: try site.storage.partials(),
             for: ObjectAttempt(lease: Self.other, job: JobID(2), asset: AssetID(asset)),
-            place: .key("h/a"))
+            location: .key("h/a"))
     }
 
     @Test func theOneThatSpeaksOfMostCounts() throws {
@@ -73,7 +73,7 @@ import Testing
             try site.storage.takePartial(
                 Self.identity, of: try site.storage.partials(),
                 for: ObjectAttempt(lease: Self.other, job: JobID(job), asset: AssetID(1)),
-                place: .key("h/a"))
+                location: .key("h/a"))
         }
         site.storage.setBounds(floorBytes: .max / 2, quotaLeftBytes: nil)
         #expect(throws: Failure.self) { _ = try take(2) }

@@ -34,7 +34,7 @@ import Testing
         try site.storage.makeWay(for: files)
         #expect(try site.visibleFiles() == ["h/a", "h/b"])
         #expect(try site.directory.read("h/a") == [1])
-        #expect(try site.storage.place(files) == [])
+        #expect(try site.storage.publish(files) == [])
         #expect(try site.directory.read("h/a") == [2])
         #expect(try site.directory.read("h/b") == [2, 2])
         #expect(try site.directory.read("h/new/c") == [2, 2, 2])
@@ -67,7 +67,7 @@ import Testing
         // A folder comes into the way: the second of three steps fails.
         unlink(site.directory.path("h/b"))
         #expect(mkdir(site.directory.path("h/b"), 0o777) == 0)
-        #expect(code { _ = try site.storage.place(files) } != nil)
+        #expect(code { _ = try site.storage.publish(files) } != nil)
         #expect(try site.directory.read("h/a") == [2])
         #expect(try site.visibleFiles() == ["h/a"])
 
@@ -76,7 +76,7 @@ import Testing
         let named = try ["h/a", "h/b", "h/c"].enumerated().map { index, key in
             try StagedObject(lease: Site.lease, job: Self.job, number: index + 1, key: key)
         }
-        #expect(try next.place(named) == [0])
+        #expect(try next.publish(named) == [0])
         for key in ["h/a", "h/b", "h/c"] { #expect(try site.directory.read(key) == [2]) }
         #expect(try site.privateFiles().isEmpty)
     }
@@ -85,9 +85,9 @@ import Testing
     @Test func whoComesTooLateTakesNothingAway() throws {
         let site = try Site()
         let files = try staged(site, [("h/a", [2]), ("h/b", [2])])
-        #expect(try site.storage.place(files) == [])
+        #expect(try site.storage.publish(files) == [])
         try site.store("h/a", [3])
-        #expect(try site.storage.place(files) == [0, 1])
+        #expect(try site.storage.publish(files) == [0, 1])
         #expect(try site.directory.read("h/a") == [3])
     }
 
@@ -96,7 +96,7 @@ import Testing
         let files = try staged(site, [("h/a", [2]), ("h/b", [2])])
         var looks = 0
         let lost = code {
-            _ = try site.storage.place(files) {
+            _ = try site.storage.publish(files) {
                 looks += 1
                 return looks < 2
             }
@@ -104,7 +104,7 @@ import Testing
         #expect(lost == "worker.leaseLost")
         #expect(try site.visibleFiles() == ["h/a"])
         // Its present owner continues.
-        #expect(try site.storage.place(files) == [0])
+        #expect(try site.storage.publish(files) == [0])
         #expect(try site.visibleFiles() == ["h/a", "h/b"])
     }
 

@@ -62,7 +62,7 @@ import Testing
         let outcome = try site.storage.sweepTemporaries(olderThanSeconds: 3600, unownedSeconds: -1)
         #expect(outcome.removed == 0)
         try site.storage.makeWay(for: staged)
-        #expect(try site.storage.place(staged) == [])
+        #expect(try site.storage.publish(staged) == [])
         #expect(try site.visibleFiles() == ["h/title.ts"])
         #expect(try site.storage.sweepTemporaries(olderThanSeconds: 0).removed == 0)
     }
@@ -98,9 +98,9 @@ import Testing
             try site.directory.write([1], to: ".dray/partial/\(identity)-\(name)")
         }
         let files = try site.storage.privateFiles(maxFiles: 1)
-        #expect(files.map(\.place) == [.temporary])
+        #expect(files.map(\.folder) == [.temporary])
         try site.directory.write([1], to: ".dray/partial/\(identity)-\(Site.lease)-0")
-        #expect(try site.storage.privateFiles(maxFiles: 1).map(\.place) == [.temporary, .partial])
+        #expect(try site.storage.privateFiles(maxFiles: 1).map(\.folder) == [.temporary, .partial])
     }
 }
 

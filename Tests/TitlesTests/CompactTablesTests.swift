@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [0, 5, 5_000]) func numbersAreFoundByTheirHashes(reserved: Int) {
-        var table = PlaceTable()
+        var table = HashIndex()
         table.reserve(reserved)
         // Hashes with equal starts or ends.
         let hashes = (0..<3_000).map { $0 % 2 == 0 ? $0 << 40 : $0 }

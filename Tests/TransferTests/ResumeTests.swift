@@ -109,7 +109,7 @@ struct ResumeTests {
         let files = try fetcher.directory.files()
         for index in [left, try fetcher.storage.partials()] {
             let taken = try fetcher.storage.takePartial(
-                identity, of: index, for: zombie, place: .key(attempts.key))
+                identity, of: index, for: zombie, location: .key(attempts.key))
             #expect(taken == nil)
         }
         #expect(try fetcher.directory.files() == files)

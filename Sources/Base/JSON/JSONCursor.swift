@@ -41,7 +41,7 @@ package struct JSONCursor {
         return TextPosition(line: origin.line, column: origin.column + position.column - 1)
     }
 
-    /// Returns the place of the byte at `offset`, for failures.
+    /// Returns the position of the byte at `offset`, for failures.
     package func location(_ offset: Int, field: String? = nil) -> FailureLocation {
         let position = position(offset)
         return .line(position.line, column: position.column, field: field)

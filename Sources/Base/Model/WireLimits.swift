@@ -77,6 +77,11 @@ package enum WireLimits {
     package static let rewrittenManifestBytes = 6 << 20
     /// Maximum warnings about the manifests of one asset, the first ones.
     package static let warningsPerAsset = 5
+    /// Maximum renditions that one asset may lack, and the first ones that clients see.
+    package static let leftOutRenditions = 200
+    package static let shownLeftOutRenditions = 20
+    /// Maximum lost files of an asset that one reading of its manifest gets to know more than the one before.
+    package static let lostFilesPerReading = 50
     /// Maximum segments of one asset.
     package static let segmentsPerAsset = 1_000_000 / fuzzingDivisor
     /// Maximum bytes of the URLs of these segments together, including mirrors.

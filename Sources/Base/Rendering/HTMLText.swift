@@ -43,6 +43,19 @@ package enum HTMLText {
         "<section>\n<h2>\(escaped(title))</h2>\n\(content)</section>\n"
     }
 
+    /// Returns the main figures, names and values, in rows of equal length as far as possible.
+    package static func tiles(_ figures: [(String, String)]) -> String {
+        let rows = max(1, (figures.count + maxTiles - 1) / maxTiles)
+        let columns = (figures.count + rows - 1) / rows
+        return "<div class=\"tiles\" style=\"--columns:\(columns)\">\n"
+            + figures.map { name, value in
+                "<div class=\"tile\"><b>\(escaped(value))</b><span>\(escaped(name))</span></div>\n"
+            }.joined() + "</div>\n"
+    }
+
+    /// Tiles in a row, so that a figure of 14 characters fits.
+    private static let maxTiles = 4
+
     /// Returns a list of texts.
     package static func list(_ items: [String]) -> String {
         "<ul>\n" + items.map { "<li>\(escaped($0))</li>\n" }.joined() + "</ul>\n"
@@ -71,9 +84,12 @@ package enum HTMLText {
         padding-bottom:.3rem}
         h3{font-size:1rem;margin:1.5rem 0 .5rem}
         .lead{color:var(--soft);margin:0 0 1.5rem}
-        .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.75rem}
+        .tiles{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:.75rem;margin:1rem 0}
+        .tile:last-child:nth-child(odd){grid-column:span 2}
+        @media (min-width:44rem){.tiles{grid-template-columns:repeat(var(--columns),minmax(0,1fr))}\
+        .tile:last-child:nth-child(odd){grid-column:auto}}
         .tile{background:var(--panel);border-radius:.5rem;padding:.8rem 1rem}
-        .tile b{display:block;font-size:1.35rem;white-space:nowrap;line-height:1.2;font-weight:600}
+        .tile b{display:block;font-size:1.3rem;line-height:1.2;font-weight:600;overflow-wrap:anywhere}
         .tile span{color:var(--soft);font-size:.875rem}
         .scroll{overflow-x:auto}
         table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
@@ -88,8 +104,9 @@ package enum HTMLText {
         svg text{fill:var(--soft)}svg text.v{fill:var(--text)}
         svg .grid{stroke:var(--rule);stroke-width:1}svg .limit{stroke:var(--bad);stroke-width:1.5;\
         stroke-dasharray:5 4}
-        .problems{border-left:4px solid var(--bad);background:var(--panel);padding:.75rem 1rem}
-        .problems ul{margin:0;padding-left:1.1rem}
+        .problems,.notes{border-left:4px solid var(--bad);background:var(--panel);padding:.75rem 1rem}
+        .notes{border-color:var(--s1)}
+        .problems ul,.notes ul{margin:0;padding-left:1.1rem}
         details{margin-top:.75rem}summary{cursor:pointer;color:var(--soft)}
         """
 }

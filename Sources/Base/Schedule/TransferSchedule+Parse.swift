@@ -29,9 +29,9 @@ extension TransferSchedule {
         otherwise = .unlimited
         var isClosed = false
         for (index, words) in try Self.parts(words.joined(separator: " ")).enumerated() {
-            let place = "entry \(index + 1) '\(words.joined(separator: " "))'"
+            let shown = "entry \(index + 1) '\(words.joined(separator: " "))'"
             guard !isClosed else {
-                throw Self.refused(place, "nothing after else, or a bandwidth without a time")
+                throw Self.refused(shown, "nothing after else, or a bandwidth without a time")
             }
             do throws(Failure) {
                 var reader = EntryReader(words)
@@ -39,7 +39,7 @@ extension TransferSchedule {
                 isClosed = reader.isLast
                 if isClosed { otherwise = entry.bandwidth } else { entries.append(entry) }
             } catch {
-                throw Failure(error.code, "schedule: \(place): \(error.message)")
+                throw Failure(error.code, "schedule: \(shown): \(error.message)")
             }
         }
         guard entries.count <= Self.maximumEntries else {

@@ -11,7 +11,7 @@ package enum ProcessSignals {
     /// Yields the number of each signal that the process receives, including those before the call.
     ///
     /// A process must have one stream at a time: two would each get some of the signals. Equal ones
-    /// within a second are one: see `SignalRepeats`.
+    /// that arrive together are one: see `SignalRepeats`.
     ///
     /// - Parameter hangUp: called for SIGHUP, which then is not yielded; nil to yield it as well.
     package static func stream(
@@ -50,18 +50,18 @@ package enum ProcessSignals {
 ///
 /// `timeout` and some process managers send a signal to the process and to its group, so that it
 /// arrives twice within milliseconds. A second one stops at once, which was not requested.
-/// SIGINT is what a person repeats.
 struct SignalRepeats: Sendable {
     /// Seconds within which an equal signal is the same one.
     static let seconds = 1.0
+    /// The same for SIGINT, which a person repeats.
+    static let interruptSeconds = 0.5
 
     private var lastSeconds: [Int32: Double] = [:]
 
-    /// Returns false for a signal, except SIGINT, that came less than a second after the last new
-    /// one of its number.
+    /// Returns false for a signal that came within that time after the last new one of its number.
     mutating func isNew(_ number: Int32, nowSeconds: Double) -> Bool {
-        guard number != SIGINT else { return true }
-        if let last = lastSeconds[number], nowSeconds - last < Self.seconds { return false }
+        let seconds = number == SIGINT ? Self.interruptSeconds : Self.seconds
+        if let last = lastSeconds[number], nowSeconds - last < seconds { return false }
         lastSeconds[number] = nowSeconds
         return true
     }

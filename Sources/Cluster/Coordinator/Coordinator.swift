@@ -183,11 +183,11 @@ package final class Coordinator: Sendable {
                     })
             )
         } catch {
-            let place = "\(configuration.address):\(configuration.port)"
+            let endpoint = "\(configuration.address):\(configuration.port)"
             if case .addressInUse = error {
-                throw Failure(.clusterPortInUse, "\(place) is in use by another process.")
+                throw Failure(.clusterPortInUse, "\(endpoint) is in use by another process.")
             }
-            throw Failure(.inputField, "--listen \(place): \(error)")
+            throw Failure(.inputField, "--listen \(endpoint): \(error)")
         }
     }
 

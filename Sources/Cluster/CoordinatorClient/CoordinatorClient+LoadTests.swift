@@ -82,7 +82,7 @@ extension CoordinatorClient {
     /// Joins a test if it still needs workers.
     package func join(
         _ id: LoadTestID, _ join: LoadTestJoin, retrySeconds: Double? = nil
-    ) async throws(Failure) -> LoadTestPlace {
+    ) async throws(Failure) -> LoadTestAssignment {
         try await post("/v1/load-tests/\(id)/shards", join, call: Call(retrySeconds: retrySeconds))
     }
 

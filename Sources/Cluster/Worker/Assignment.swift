@@ -48,19 +48,21 @@ struct Leased<Task: Hashable & Sendable>: Sendable, Hashable {
 ///
 /// A class, so that passing it on counts one reference instead of one for each of its texts.
 final class Assignment: Sendable {
-    private let work: Leased<Fetch>
+    let leased: LeasedJob
+    let fetch: Fetch
     let storage: SiteStorage
 
-    init(_ work: Leased<Fetch>, _ storage: SiteStorage) {
-        self.work = work
+    /// Nil for a job that is no fetch.
+    init?(_ leased: LeasedJob, _ storage: SiteStorage) {
+        guard case .fetch(let fetch) = leased.job.task else { return nil }
+        self.leased = leased
+        self.fetch = fetch
         self.storage = storage
     }
 
-    var leased: LeasedJob { work.work }
-    var fetch: Fetch { work.task }
-    var job: Job { work.job }
-    var lease: LeaseID { work.lease }
-    var site: SiteID { work.site }
+    var job: Job { leased.job }
+    var lease: LeaseID { leased.lease }
+    var site: SiteID { leased.site.id }
 }
 
 /// The identity that a worker reports to coordinators.

@@ -148,12 +148,13 @@ struct CostFacts {
         return figures.map { name, figure in [name] + plan.costs.map { amount(figure($0)) } }
     }
 
-    /// The page's first figure: the cost of a month with the recommended provider, or with the only one.
+    /// A figure of the page: the cost of a month with the recommended provider, or with the only one.
     var head: [(String, String)] {
         let chosen =
             plan.recommendation.flatMap { best in options.first { $0.name == best.name } }
             ?? (options.count == 1 ? options[0] : nil)
-        return chosen.map { [("a month, \($0.name)", MoneyText.rounded($0.perMonth))] } ?? []
+        return chosen.map { [("a month, \($0.name)", MoneyText.rounded($0.perMonth))] }
+            ?? []
     }
 
     static let itemHeadings = ["item", "quantity", "a month"]

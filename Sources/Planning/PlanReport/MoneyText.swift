@@ -24,11 +24,11 @@ package enum MoneyText {
     }
 
     static func date(_ cursor: inout JSONCursor, _ path: String) throws(Failure) -> String {
-        let place = cursor.index
+        let offset = cursor.index
         let text = try cursor.plainText(path, limit: 64)
         guard isDate(text) else {
             throw cursor.fieldFailure(
-                at: place, path, "given \"\(text)\"", allowed: "a date: 2026-10-28")
+                at: offset, path, "given \"\(text)\"", allowed: "a date: 2026-10-28")
         }
         return text
     }
@@ -43,7 +43,7 @@ package enum MoneyText {
         var amount: Double?
         var (currency, date, source): (String?, String?, String?) = (nil, nil, nil)
         var isAssumption = false
-        try cursor.object { (cursor, name, place) throws(Failure) in
+        try cursor.object { (cursor, name, offset) throws(Failure) in
             let field = "\(path).\(name)"
             switch name {
             case "amount": amount = try cursor.decimalNumber(field, 0...1e12)
@@ -51,7 +51,7 @@ package enum MoneyText {
             case "date": date = try MoneyText.date(&cursor, field)
             case "source": source = try cursor.plainText(field, limit: 500)
             case "assumption": isAssumption = try cursor.boolean(field)
-            default: throw ScenarioReader.unknown(cursor, name, place, in: path, names)
+            default: throw ScenarioReader.unknown(cursor, name, offset, in: path, names)
             }
         }
         guard let amount, let currency, let date, let source else {

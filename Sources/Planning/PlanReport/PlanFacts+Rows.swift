@@ -145,14 +145,28 @@ extension PlanFacts {
             }
         }
         return [
-            row.figure, text(row.predicted), text(row.measured), row.error.map(apart) ?? "",
+            row.figure, text(row.predicted), text(row.measured),
+            isTelling(row.predicted, of: row.measured, unit: row.unit)
+                ? row.error.map(apart) ?? "" : "",
         ]
     }
 
-    /// Formats a relative difference: `+1.2 %`.
+    /// Formats a relative difference: `+1.2 %`; `0.0 %` has no sign.
     private static func apart(_ share: Double) -> String {
         guard share.isFinite else { return "" }
-        return "\(share < 0 ? "−" : "+")\(HumanFormat.fixed(abs(share) * 100, places: 1)) %"
+        let percent = abs(share) * 100
+        let text =
+            percent < 999.95
+            ? HumanFormat.fixed(percent, places: 1)
+            : HumanFormat.count(Int64(saturating: percent.rounded()))
+        return text == "0.0" ? "0.0 %" : "\(share < 0 ? "−" : "+")\(text) %"
+    }
+
+    /// Returns false for values so small that their ratio means nothing: times of less than a
+    /// millisecond, a hundredth of a fetch.
+    private static func isTelling(_ value: Double, of reference: Double, unit: String) -> Bool {
+        let small = ["s", "h"].contains(unit) ? 0.001 : 0.01
+        return reference >= small && (value >= small || reference >= 10 * small)
     }
 
     static let simulationHeadings = ["figure", "plan", "simulation", "apart"]
@@ -168,8 +182,9 @@ extension PlanFacts {
         }
         var apart = ""
         if let predicted = row.predicted, let simulated = row.simulated,
-            // Ratios of tiny values, or of rare events that did not occur, are meaningless.
-            predicted >= 0.001, simulated > 0 || predicted >= 1
+            isTelling(simulated, of: predicted, unit: row.unit),
+            // Rare events that did not occur say nothing.
+            simulated > 0 || predicted >= 1
         {
             apart = Self.apart(simulated / predicted - 1)
         }

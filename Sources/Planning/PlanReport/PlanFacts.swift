@@ -26,6 +26,19 @@ struct PlanFacts {
             + "concurrent"
     }
 
+    /// The plan's name; a plan without one is called what it is.
+    var title: String { plan.name == Scenario().name ? "Capacity plan" : plan.name }
+
+    /// Notes besides those of calibrations, which are at the top.
+    var otherNotes: [String] { plan.notes.filter { !plan.calibrationNotes.contains($0) } }
+
+    /// The title of a window or tab.
+    var windowTitle: String {
+        let users = "\(count(plan.likely.demand.monthlyActiveUsers)) monthly users"
+        return plan.name == Scenario().name
+            ? "\(title): \(users)" : "\(title): capacity plan, \(users)"
+    }
+
     private func assumed(_ path: String) -> String {
         guard plan.inputs.contains(where: { $0.path == path && $0.isAssumed }) else { return "" }
         return assumedInputs.contains { $0.path == path } ? " (assumed)" : " (calculated)"
@@ -132,12 +145,12 @@ struct PlanFacts {
         if workers.aheadForBoot > 0 {
             rows.append(
                 Row(
-                    "ahead of the load", "\(workers.aheadForBoot)",
+                    "ahead of the load", HumanFormat.count(workers.aheadForBoot),
                     "workers to start before the load rises, when scaled with it"))
         }
         rows += [
             Row(
-                "coordinators", "\(database.coordinators)",
+                "coordinators", HumanFormat.count(database.coordinators),
                 "one of them may fail"),
             Row(
                 "PostgreSQL", "\(Quantity.digits(database.coresInUse)) cores",
@@ -149,14 +162,15 @@ struct PlanFacts {
             Row(
                 "machines", Self.number(sizing.machines.total),
                 "workers \(Self.number(sizing.machines.workers)), coordinators "
-                    + "\(sizing.machines.coordinators), database \(sizing.machines.database), edge "
+                    + "\(Self.number(sizing.machines.coordinators)), database "
+                    + "\(Self.number(sizing.machines.database)), edge "
                     + Self.number(sizing.machines.edge)),
             Row(
                 "connections", count(connections.edge),
                 "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use"
                     + (connections.originMost.map { ", at most \(HumanFormat.count($0))" } ?? "")
                     + "; to the database "
-                    + "\(connections.database), to coordinators "
+                    + "\(Self.number(connections.database)), to coordinators "
                     + Self.number(connections.coordinators)),
         ]
         return rows
@@ -176,30 +190,35 @@ struct PlanFacts {
     /// Describes the goals of the workers.
     private var forWorkers: String {
         let workers = plan.sizing.workers
-        func goal(_ count: Int?, _ goal: Sizing.Stop.Goal) -> String {
-            if let count { return "\(count)" }
+        func goal(_ name: String, _ count: Int?, _ goal: Sizing.Stop.Goal) -> String {
+            if let count { return "\(name) \(HumanFormat.count(count))" }
             let limit = workers.stops.first { $0.goal == goal }?.limit ?? ""
-            return "no number is enough (\(limit == "workers" ? "more than a million" : limit))"
+            return "\(name): no number of workers suffices "
+                + "(\(limit == "workers" ? "more than a million" : limit))"
+        }
+        func number(_ count: Int?) -> String {
+            count.map { HumanFormat.count($0) } ?? "none suffices"
         }
         let correction =
             WaitingModel.Correction(rawValue: correctionName) ?? Scenario.standardCorrection
-        let other = goal(workers.forOnDemandOtherwise, .onDemand)
+        let other = number(workers.forOnDemandOtherwise)
+        let isReached = workers.forDeadline != nil && workers.forOnDemand != nil
         var text =
-            "deadline \(goal(workers.forDeadline, .deadline)), on demand "
-            + goal(workers.forOnDemand, .onDemand)
+            goal("deadline", workers.forDeadline, .deadline) + (isReached ? ", " : "; ")
+            + goal("on demand", workers.forOnDemand, .onDemand)
         if workers.forOnDemand != nil {
             let simulated = plan.simulatedWaits
             let method = simulated.map { _ in "simulation" } ?? Self.name(correction)
             let chosen = simulated.map {
-                "\(Self.name(correction)): \(goal($0.workersByFormula, .onDemand)), "
+                "\(Self.name(correction)): \(number($0.workersByFormula)), "
             }
             text += " by \(method) (\(chosen ?? "")\(Self.name(correction.other)): \(other))"
         }
         guard let barely = workers.barelyNeeded, let check = workers.squareRootCheck else {
-            return "no pool suffices: \(text)"
+            return text
         }
-        return text + ", \(workers.spare) spare; without headroom \(barely), square-root check "
-            + "\(check)"
+        return text + ", \(Self.number(workers.spare)) spare; without headroom "
+            + "\(Self.number(barely)), square-root check \(Self.number(check))"
     }
 
     private var correctionName: String {
@@ -213,8 +232,9 @@ struct PlanFacts {
     /// Formats the number of workers, with a mark for the planned one.
     func workers(_ outcome: Plan.Outcome) -> String {
         let sizing = plan.sizing.workers
-        if outcome.workers == sizing.total { return "\(outcome.workers) (planned)" }
-        return outcome.isEnough ? "\(outcome.workers)" : "\(outcome.workers) (too few)"
+        let count = HumanFormat.count(outcome.workers)
+        if outcome.workers == sizing.total { return "\(count) (planned)" }
+        return outcome.isEnough ? count : "\(count) (too few)"
     }
 
     /// The text for a plan without a pool, and so without a cost.

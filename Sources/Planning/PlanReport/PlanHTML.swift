@@ -1,3 +1,4 @@
+import Model
 package import Planner
 import Rendering
 
@@ -9,7 +10,7 @@ package struct PlanHTML {
     package init(_ plan: Plan) { facts = PlanFacts(plan: plan) }
 
     package var text: String {
-        let title = HTMLText.escaped(facts.plan.name)
+        let title = HTMLText.escaped(facts.title)
         let charts = PlanCharts(facts: facts)
         return """
             <!doctype html>
@@ -19,13 +20,13 @@ package struct PlanHTML {
             <meta name="viewport" content="width=device-width,initial-scale=1">
             <meta http-equiv="Content-Security-Policy" \
             content="default-src 'none';style-src 'unsafe-inline'">
-            <title>\(title): capacity plan</title>
+            <title>\(HTMLText.escaped(facts.windowTitle))</title>
             <style>\(HTMLText.style)</style>
             </head>
             <body>
             <h1>\(title)</h1>
             <p class="lead">\(HTMLText.escaped(lead))<br>\(HTMLText.escaped(facts.sizedFor))</p>
-            \(tiles)\(recommendation)\(problems)\(sections(charts))</body>
+            \(warnings)\(decision)\(sections(charts))</body>
             </html>
 
             """
@@ -37,22 +38,44 @@ package struct PlanHTML {
         return String(headline.dropFirst(plan.name.count + 2))
     }
 
+    /// How far measurements can be relied on.
+    private var warnings: String {
+        plan.calibrationNotes.isEmpty
+            ? ""
+            : "<div class=\"notes\">\(HTMLText.list(plan.calibrationNotes))</div>\n"
+    }
+
+    /// The main figures and the recommendation; if no pool suffices, the reasons come before it.
+    private var decision: String {
+        plan.sizing.workers.total == nil
+            ? tiles + problems + recommendation : tiles + recommendation + problems
+    }
+
     private var tiles: String {
-        let sizing = plan.sizing
+        let (sizing, cost) = (plan.sizing, CostFacts(plan).head)
+        let hasPool = sizing.workers.total != nil
         let figures =
-            CostFacts(plan).head + [
-                ("workers", PlanFacts.number(sizing.workers.total)),
+            [
+                ("workers", hasPool ? PlanFacts.number(sizing.workers.total) : "no pool suffices"),
+                ("edge servers", PlanFacts.number(sizing.machines.edge)),
                 ("peak requests", Quantity.rate(sizing.demand.peakRequestsPerSecond)),
                 ("peak egress", Quantity.bandwidth(sizing.demand.peakEgressBitsPerSecond)),
                 ("nightly fill", Quantity.bandwidth(sizing.demand.fillBitsPerSecond)),
                 ("edge storage", Quantity.bytes(sizing.demand.edgeStorageBytes)),
-                ("edge servers", PlanFacts.number(sizing.machines.edge)),
             ]
-        return "<div class=\"tiles\">\n"
-            + figures.map { name, value in
-                "<div class=\"tile\"><b>\(HTMLText.escaped(value))</b>"
-                    + "<span>\(HTMLText.escaped(name))</span></div>\n"
-            }.joined() + "</div>\n"
+        // An even number, and no cost before there is a pool.
+        let users = [
+            (
+                "concurrent users",
+                HumanFormat.count(Int64(saturating: sizing.demand.peakConcurrentUsers.rounded()))
+            )
+        ]
+        guard !cost.isEmpty else { return HTMLText.tiles(figures) }
+        return HTMLText.tiles(
+            hasPool
+                ? cost + figures + users
+                : figures + users
+                    + cost.map { ("\($0.0), if the origin had no limits", $0.1) })
     }
 
     /// The recommended provider, and what all costs assume.
@@ -122,7 +145,8 @@ package struct PlanHTML {
                     + "<p>\(HTMLText.escaped(PlanFacts.sure(uncertainty))) Seed "
                     + "\(uncertainty.seed).</p>\n" + keyInputs + charts.influences(uncertainty))
         }
-        if !plan.notes.isEmpty { text += HTMLText.section("Notes", HTMLText.list(plan.notes)) }
+        let notes = facts.otherNotes
+        if !notes.isEmpty { text += HTMLText.section("Notes", HTMLText.list(notes)) }
         return text + inputs
     }
 

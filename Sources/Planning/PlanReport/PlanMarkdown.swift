@@ -12,6 +12,9 @@ package struct PlanMarkdown {
         var parts = [
             "# \(Self.escaped(facts.headline))\n\n\(Self.escaped(facts.sizedFor))\n"
         ]
+        if !plan.calibrationNotes.isEmpty {
+            parts.append(plan.calibrationNotes.map { "- \(Self.escaped($0))\n" }.joined())
+        }
         if !plan.problems.isEmpty { parts.append(list("Problems", plan.problems)) }
         parts.append(rows("Demand", facts.demand))
         parts.append(rows("Resources", facts.machines))
@@ -45,7 +48,7 @@ package struct PlanMarkdown {
         parts.append(growth)
         parts += costs
         if let uncertainty = plan.uncertainty { parts += ranges(uncertainty) }
-        if !plan.notes.isEmpty { parts.append(list("Notes", plan.notes)) }
+        if !facts.otherNotes.isEmpty { parts.append(list("Notes", facts.otherNotes)) }
         parts.append(inputs("Given", facts.givenInputs))
         parts.append(inputs("Assumed inputs", facts.assumedInputs))
         return parts.joined(separator: "\n")
@@ -134,7 +137,7 @@ package struct PlanMarkdown {
             table(
                 "Uncertainty", ["figure", "p10", "p50", "p90"],
                 uncertainty.ranges.map(PlanFacts.range))
-                + "\n\(uncertainty.draws) draws, seed \(uncertainty.seed). "
+                + "\n\(HumanFormat.count(uncertainty.draws)) draws, seed \(uncertainty.seed). "
                 + "\(PlanFacts.sure(uncertainty))\n",
             table(
                 "Main influences", ["figure", "input", "rank correlation"],

@@ -84,7 +84,7 @@ package struct PlanSummary {
                 "  workers", PlanFacts.number(sizing.workers.total),
                 sizing.workers.total == nil
                     ? "no pool suffices"
-                    : "\(sizing.workers.spare) spare; each "
+                    : "\(PlanFacts.number(sizing.workers.spare)) spare; each "
                         + "\(Quantity.rate(sizing.missSpeed.segmentsPerSecond)) on demand, limited by "
                         + sizing.missSpeed.bound.rawValue,
             ],
@@ -92,10 +92,11 @@ package struct PlanSummary {
         ]
         rows += [
             [
-                "  coordinators", "\(sizing.database.coordinators)", "one of them may fail",
+                "  coordinators", PlanFacts.number(sizing.database.coordinators),
+                "one of them may fail",
             ],
             [
-                "  PostgreSQL", "\(sizing.machines.database)",
+                "  PostgreSQL", PlanFacts.number(sizing.machines.database),
                 "\(Quantity.digits(sizing.database.coresInUse)) cores in use; a server and its "
                     + "standby",
             ],
@@ -195,9 +196,8 @@ extension PlanFacts {
                 + "\(HumanFormat.fixed(input.correlation, places: 2)))"
         }
         func change(_ share: Double) -> String {
-            let percent = share.magnitude * 100
-            return "\(share < 0 ? "−" : "+")"
-                + "\(HumanFormat.count(Int64(saturating: percent.rounded()))) %"
+            let percent = HumanFormat.count(Int64(saturating: (share.magnitude * 100).rounded()))
+            return percent == "0" ? "0 %" : "\(share < 0 ? "−" : "+")\(percent) %"
         }
         return "\(input.figure) \(change(low)) to \(change(high))"
     }

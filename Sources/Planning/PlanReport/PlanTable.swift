@@ -17,7 +17,9 @@ package struct PlanTable {
     package var text: String {
         var sections = [
             printable(facts.headline) + "\n"
-                + TextLayout.wrapped(facts.sizedFor, width: Self.width, hangingIndent: 0) + "\n"
+                + ([facts.sizedFor] + plan.calibrationNotes).map {
+                    TextLayout.wrapped($0, width: Self.width, hangingIndent: 0) + "\n"
+                }.joined()
         ]
         if !plan.problems.isEmpty { sections.append(list("Problems", plan.problems)) }
         sections.append(rows("Demand", facts.demand))
@@ -33,7 +35,7 @@ package struct PlanTable {
             sections.append("Cost per month\n  \(PlanFacts.noPool)\n")
         }
         if let uncertainty = plan.uncertainty { sections.append(ranges(uncertainty)) }
-        if !plan.notes.isEmpty { sections.append(list("Notes", plan.notes)) }
+        if !facts.otherNotes.isEmpty { sections.append(list("Notes", facts.otherNotes)) }
         sections.append(assumptions)
         return sections.joined(separator: "\n")
     }

@@ -19,7 +19,7 @@ package final class SHA256Lanes {
     /// Messages at a time, 8 or 16.
     package let count: Int
     private let state: UnsafeMutablePointer<UInt32>
-    private let places: UnsafeMutablePointer<UnsafePointer<UInt8>>
+    private let pointers: UnsafeMutablePointer<UnsafePointer<UInt8>>
     private let tails: UnsafeMutablePointer<UInt8>
     private var lanes: [Lane?]
 
@@ -30,7 +30,7 @@ package final class SHA256Lanes {
     /// A message in progress.
     private struct Lane {
         let message: Int
-        /// Blocks still to add from the lane's pointer in `places`.
+        /// Blocks still to add from the lane's pointer in `pointers`.
         var blocks: Int
         var isTail = false
     }
@@ -43,14 +43,14 @@ package final class SHA256Lanes {
         state.initialize(repeating: 0, count: 8 * count)
         tails = .allocate(capacity: Self.tailBytes * count)
         tails.initialize(repeating: 0, count: Self.tailBytes * count)
-        places = .allocate(capacity: count)
-        places.initialize(repeating: UnsafePointer(tails), count: count)
+        pointers = .allocate(capacity: count)
+        pointers.initialize(repeating: UnsafePointer(tails), count: count)
         lanes = Array(repeating: nil, count: count)
     }
 
     deinit {
         state.deallocate()
-        places.deallocate()
+        pointers.deallocate()
         tails.deallocate()
     }
 
@@ -70,11 +70,11 @@ package final class SHA256Lanes {
         while let first = lanes.firstIndex(where: { $0 != nil }) {
             let blocks = lanes.reduce(Int.max) { least, lane in min(least, lane?.blocks ?? .max) }
             // An idle lane's result is useless, but its input must be readable.
-            for lane in 0..<count where lanes[lane] == nil { places[lane] = places[first] }
+            for lane in 0..<count where lanes[lane] == nil { pointers[lane] = pointers[first] }
             add(blocks)
             for lane in first..<count {
                 guard var running = lanes[lane] else { continue }
-                places[lane] += blocks * Self.blockBytes
+                pointers[lane] += blocks * Self.blockBytes
                 running.blocks -= blocks
                 lanes[lane] = running
                 guard running.blocks == 0 else { continue }
@@ -90,9 +90,9 @@ package final class SHA256Lanes {
 
     private func add(_ blocks: Int) {
         if count == 16 {
-            dray_sha256_16_lanes(state, places, blocks)
+            dray_sha256_16_lanes(state, pointers, blocks)
         } else {
-            dray_sha256_8_lanes(state, places, blocks)
+            dray_sha256_8_lanes(state, pointers, blocks)
         }
     }
 
@@ -108,7 +108,7 @@ package final class SHA256Lanes {
         if message.count < Self.blockBytes {
             end(message, in: lane)
         } else if let start = message.bindMemory(to: UInt8.self).baseAddress {
-            places[lane] = start
+            pointers[lane] = start
         }
     }
 
@@ -124,7 +124,7 @@ package final class SHA256Lanes {
         tail.storeBytes(
             of: (UInt64(message.count) * 8).bigEndian, toByteOffset: tail.count - 8, as: UInt64.self
         )
-        places[lane] = UnsafePointer(tails + lane * Self.tailBytes)
+        pointers[lane] = UnsafePointer(tails + lane * Self.tailBytes)
         lanes[lane]?.blocks = blocks
         lanes[lane]?.isTail = true
     }

@@ -95,20 +95,20 @@ package struct ResponseHead: Sendable, Equatable {
     // MARK: Lines
 
     private static func lineEnd(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
-        place(of: lf, in: bytes[min(start, bytes.count)...])
+        index(of: lf, in: bytes[min(start, bytes.count)...])
     }
 
     /// The lines of a head, without their ends.
     private struct Lines {
         private let bytes: UnsafeRawBufferPointer
-        private var place = 0
+        private var position = 0
 
         init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
         mutating func next() -> Slice<UnsafeRawBufferPointer>? {
-            guard let end = lineEnd(in: bytes, from: place) else { return nil }
-            defer { place = end + 1 }
-            return bytes[place..<(end > place && bytes[end - 1] == cr ? end - 1 : end)]
+            guard let end = lineEnd(in: bytes, from: position) else { return nil }
+            defer { position = end + 1 }
+            return bytes[position..<(end > position && bytes[end - 1] == cr ? end - 1 : end)]
         }
     }
 
@@ -121,9 +121,9 @@ package struct ResponseHead: Sendable, Equatable {
 
         /// A continued line begins with a blank, and has no name.
         mutating func add(_ line: Slice<UnsafeRawBufferPointer>) throws(MalformedResponse) {
-            guard let colon = place(of: UInt8(ascii: ":"), in: line), colon > line.startIndex,
+            guard let colon = index(of: UInt8(ascii: ":"), in: line), colon > line.startIndex,
                 line[..<colon].allSatisfy({ $0 > space && $0 < 0x7F }),
-                place(of: cr, in: line) == nil
+                index(of: cr, in: line) == nil
             else { throw .malformed }
             let value = trimmed(line[(colon + 1)...])
             switch colon - line.startIndex {
@@ -173,7 +173,7 @@ let space: UInt8 = 32
 let tab: UInt8 = 9
 let zero: UInt8 = 48
 
-private func place(of byte: UInt8, in bytes: Slice<UnsafeRawBufferPointer>) -> Int? {
+private func index(of byte: UInt8, in bytes: Slice<UnsafeRawBufferPointer>) -> Int? {
     guard let base = bytes.base.baseAddress,
         let found = memchr(base + bytes.startIndex, Int32(byte), bytes.count)
     else { return nil }

@@ -13,9 +13,9 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
 
     package var description: String {
         switch self {
-        case .addressInUse(let place): "\(place) is in use by another process"
-        case .addressUnavailable(let place): "\(place) is not an address of this machine"
-        case .permissionDenied(let place): "no permission to listen on \(place)"
+        case .addressInUse(let endpoint): "\(endpoint) is in use by another process"
+        case .addressUnavailable(let endpoint): "\(endpoint) is not an address of this machine"
+        case .permissionDenied(let endpoint): "no permission to listen on \(endpoint)"
         case .failed(let reason): reason
         }
     }
@@ -30,18 +30,18 @@ enum ListenSocket {
     static func open(
         _ address: String, port: UInt16
     ) throws(HTTPServerError) -> (descriptor: Int32, port: UInt16) {
-        let place = address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+        let endpoint = address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
         var hints = addrinfo()
         hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(address, String(port), &hints, &found) == 0, let target = found else {
-            throw .addressUnavailable(place)
+            throw .addressUnavailable(endpoint)
         }
         defer { freeaddrinfo(found) }
         let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
         let descriptor = socket(target.pointee.ai_family, Int32(kind), 0)
-        guard descriptor >= 0 else { throw failure("socket", place) }
+        guard descriptor >= 0 else { throw failure("socket", endpoint) }
         var yes: Int32 = 1
         // A restarted server may listen again although connections of the old one linger.
         setsockopt(
@@ -49,19 +49,19 @@ enum ListenSocket {
         guard bind(descriptor, target.pointee.ai_addr, target.pointee.ai_addrlen) == 0,
             listen(descriptor, backlog) == 0
         else {
-            let error = failure("bind", place)
+            let error = failure("bind", endpoint)
             close(descriptor)
             throw error
         }
         return (descriptor, boundPort(of: descriptor))
     }
 
-    private static func failure(_ call: String, _ place: String) -> HTTPServerError {
+    private static func failure(_ call: String, _ endpoint: String) -> HTTPServerError {
         switch errno {
-        case EADDRINUSE: .addressInUse(place)
-        case EADDRNOTAVAIL, EAFNOSUPPORT: .addressUnavailable(place)
-        case EACCES: .permissionDenied(place)
-        case let code: .failed("\(call) \(place): \(String(cString: strerror(code)))")
+        case EADDRINUSE: .addressInUse(endpoint)
+        case EADDRNOTAVAIL, EAFNOSUPPORT: .addressUnavailable(endpoint)
+        case EACCES: .permissionDenied(endpoint)
+        case let code: .failed("\(call) \(endpoint): \(String(cString: strerror(code)))")
         }
     }
 

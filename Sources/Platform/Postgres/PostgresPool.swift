@@ -43,7 +43,7 @@ package final class PostgresPool: Sendable {
     }
 
     /// Seconds that a task waits before a connection beyond the usual number is opened for it.
-    package static let patienceSeconds = 0.05
+    package static let patienceSeconds = 0.25
 
     /// Creates a pool without opening a connection. A task waits at most `acquireTimeoutSeconds`
     /// for one.

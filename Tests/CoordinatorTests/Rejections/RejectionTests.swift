@@ -340,6 +340,7 @@ import Testing
             let before = try await fixture.tables()
             let catalogs =
                 Self.catalogs + Self.keyQueries + Self.neighbours + Self.recordings
+                + Self.renditions
             for one in Self.malformed + Self.routes + catalogs + Self.work + Self.refreshTimes {
                 let answer = try await fixture.send(
                     one.method, one.target, one.body, headers: one.headers)

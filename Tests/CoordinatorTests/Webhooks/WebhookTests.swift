@@ -42,7 +42,7 @@ import Transfer
         let receiver = try WebhookReceiver()
         try await Fixture.with(configure: Self.configure) { fixture in
             let webhook = try await Self.add(fixture, receiver.url, kinds: ["catalog"])
-            #expect(!webhook.url.contains("canary") && webhook.kinds.count == 8)
+            #expect(!webhook.url.contains("canary") && webhook.kinds.count == 9)
             try await fixture.submit(["a"])
             try await waitUntil(deadlineSeconds: 30, "the deliveries") {
                 try await Self.deliveries(fixture, .delivered).count == 2

@@ -86,7 +86,9 @@ import Testing
     }
 
     /// How a catalog is before it is submitted again.
-    private enum End: CaseIterable { case new, interrupted, cancelled, failed, completed }
+    private enum End: CaseIterable {
+        case new, interrupted, cancelled, failed, completed, removed
+    }
 
     /// Another object with the key of the file of that name.
     private static func other(_ name: String) -> AssetSubmission {
@@ -112,6 +114,11 @@ import Testing
             _ = try await fixture.report(
                 grant.jobs.map { QueueFixture.failed($0, grant, "origin.http.404") })
         case .completed: try await fixture.drain()
+        case .removed:
+            try await fixture.drain()
+            _ = try await queue.catalogs.selections.apply(
+                SelectionAction(.remove, catalog: CatalogReference(catalog)))
+            try await RemovalTests.purge(fixture)
         }
         try await fixture.fold()
     }
@@ -230,7 +237,13 @@ import Testing
     /// Changes that `RemovalTests` see.
     static let ofRemovals: Set<TransitionLog.Edge> = {
         let gone = [AssetState.removing, .removed].map(\.rawValue)
+        let emptied = CatalogState.removed.rawValue
+        let running = CatalogState.running.rawValue
         return TransitionLog.edges(AssetState.machine, "asset").filter { gone.contains($0.new) }
+            .union([
+                .init(table: "catalog", old: running, new: emptied),
+                .init(table: "catalog", old: emptied, new: running),
+            ])
     }()
 
     /// Changes that `RightsTests` see.

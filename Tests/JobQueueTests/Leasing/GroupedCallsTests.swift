@@ -135,7 +135,7 @@ import Testing
                             return (0, try await Self.report([result], workers[0], queue))
                         }
                         try await waitUntil(deadlineSeconds: 60, "one under way") {
-                            queue.jobs.reports.done.groups.underWayCount == 1
+                            queue.jobs.reports.groups.underWayCount == 1
                         }
                         group.addTask { (1, try await Self.report(mixed, workers[1], queue)) }
                         // The same result twice at once.
@@ -146,7 +146,7 @@ import Testing
                             }
                         }
                         try await waitUntil(deadlineSeconds: 60, "three in line") {
-                            queue.jobs.reports.done.groups.waitingCount == 3
+                            queue.jobs.reports.groups.waitingCount == 3
                         }
                     }
                 }

@@ -7,10 +7,12 @@ import Testing
 
 /// Assets that operators remove from the edge.
 @Suite struct RemovalTests: SelectionSuite {
-    /// Deletes as a worker does: leases the purge jobs, and reports what it was given as deleted.
-    /// Returns the keys in their order.
+    /// Deletes as a worker does: leases the purge jobs, and reports what it was given as deleted, and
+    /// `bodies` as the interrupted bodies that it found. Returns the keys in their order.
     @discardableResult
-    static func purge(_ fixture: F, absent: Set<String> = []) async throws -> [String] {
+    static func purge(
+        _ fixture: F, absent: Set<String> = [], bodies: [PurgeRequest.FreedBodies] = []
+    ) async throws -> [String] {
         var keys: [String] = []
         while true {
             let grant = try await fixture.lease()
@@ -20,14 +22,16 @@ import Testing
                     _ = try await fixture.report([F.done(job, grant)])
                     continue
                 }
-                keys += try await deleteAll(of: job, lease, fixture, absent: absent)
+                keys += try await deleteAll(
+                    of: job, lease, fixture, absent: absent, bodies: bodies)
                 _ = try await fixture.report([F.done(job, grant)])
             }
         }
     }
 
     static func deleteAll(
-        of job: Job, _ lease: LeaseID, _ fixture: F, absent: Set<String> = []
+        of job: Job, _ lease: LeaseID, _ fixture: F, absent: Set<String> = [],
+        bodies: [PurgeRequest.FreedBodies] = []
     ) async throws -> [String] {
         var keys: [String] = []
         var request = PurgeRequest(worker: fixture.worker, job: job.id, lease: lease)
@@ -37,7 +41,11 @@ import Testing
             request.results = page.files.map {
                 PurgeRequest.Result(file: $0.file, deleted: !absent.contains($0.key))
             }
-            if page.files.isEmpty, page.waitSeconds != 0 { return keys }
+            request.freed = page.bodies == nil ? nil : bodies
+            request.results += (page.bodies ?? []).map {
+                PurgeRequest.Result(file: $0, deleted: true)
+            }
+            if request.results.isEmpty, page.waitSeconds != 0 { return keys }
         }
     }
 
@@ -171,7 +179,7 @@ import Testing
             _ = try await fixture.queue.files.purges.reconcile()
             #expect(try await Self.purge(fixture) == ["origin.test/files/f2"])
             let total = try await fixture.queue.catalogs.status(of: catalog)
-            #expect(total.state == .completed && total.totals.assets == 0)
+            #expect(total.state == .removed && total.totals.assets == 0)
         }
     }
 
@@ -358,6 +366,7 @@ import Testing
             for name in ["f1", "f2", "f3", "f4"] {
                 #expect(try await status(fixture, name, of: catalog).state == .removed)
             }
+            try await fixture.submit(files(1...1))
             try await fixture.expectSeen(EdgeTests.ofRemovals)
         }
     }

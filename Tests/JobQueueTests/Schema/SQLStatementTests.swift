@@ -20,7 +20,7 @@ import Testing
         SQL.Webhooks.self, SQL.Diagnosis.self,
         SQL.Purging.self, SQL.Removing.self, SQL.Evicting.self, SQL.Rights.self,
         SQL.Neighbours.self, SQL.CacheAnswers.self, SQL.Sources.self, SQL.Audits.self,
-        SQL.Recording.self, SQL.Common.self, SQL.Schema.self,
+        SQL.Recording.self, SQL.OptionalRenditions.self, SQL.Common.self, SQL.Schema.self,
     ]
 
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

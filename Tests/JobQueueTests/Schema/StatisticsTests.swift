@@ -54,6 +54,35 @@ import Testing
         }
     }
 
+    /// Of a title with thousands of segments the statistics may say that it has one: a removal joins no segments that it
+    /// deletes with their results.
+    @Test func removalsDoNotCompareEachSegmentWithEachResult() async throws {
+        try await F.with("removal_plan") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await fixture.drain()
+            for table in ["asset", "segment", "result"] {
+                try await fixture.pool.query("ANALYZE \(table)")
+            }
+            let assets = try await fixture.assets(of: catalog).map(\.id.rawValue)
+            let plan = try await Self.plan(
+                of: SQL.Removing.remove.statement,
+                [
+                    "catalog": .int(catalog.rawValue), "assets": .int64Array(assets),
+                    "state": .text("removing"), "is_storing": .bool(false),
+                    "grace_seconds": .double(35),
+                ], fixture)
+            func depth(_ line: String) -> Int { line.prefix { $0 == " " }.count }
+            let scans = plan.indices.filter { plan[$0].contains("CTE Scan on results") }
+            #expect(!scans.isEmpty)
+            for scan in scans {
+                let parent = plan[..<scan].last {
+                    $0.contains("->") && depth($0) < depth(plan[scan])
+                }
+                #expect(parent?.contains("Append") == true, "\(plan.joined(separator: "\n"))")
+            }
+        }
+    }
+
     /// The functions that run for every batch read the jobs of the batch: also those that a session planned while there
     /// were none, and whatever statistics say since.
     @Test(arguments: [false, true]) func functionsReadNoOtherJobs(arePlannedBefore: Bool)

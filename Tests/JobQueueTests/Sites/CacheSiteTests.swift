@@ -42,6 +42,26 @@ import Testing
 
     private static let same = String(repeating: "a", count: 64)
 
+    /// Nothing is stored, so that no directory has a checksum file.
+    @Test func noJobWritesAChecksumFile() async throws {
+        try await QueueFixture.with("cache_checksums") { fixture in
+            let catalog = try await fixture.submit([QueueFixture.file("a")], site: Self.site)
+            func expectEnded() async throws {
+                try await fixture.fold()
+                #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
+                #expect(try await fixture.count("delayed_job WHERE kind = 'checksums'") == 0)
+                #expect(try await fixture.count("job WHERE kind = 'checksums'") == 0)
+            }
+            #expect(
+                try await serve(fixture) { _ in (CacheAnswer(.stored, detail: "X"), Self.same) }
+                    .count == 2)
+            try await expectEnded()
+            _ = try await fixture.submit([QueueFixture.file("a")], site: Self.site)
+            _ = try await serve(fixture) { _ in (CacheAnswer(.hit, detail: "X"), Self.same) }
+            try await expectEnded()
+        }
+    }
+
     @Test func eachPassIsRecordedByPOP() async throws {
         try await QueueFixture.with("cache_passes") { fixture in
             let files = ["a", "b"].map { QueueFixture.file($0) }

@@ -253,4 +253,45 @@ import Testing
             #expect(await code("s3://edge/a?endpoint=http://10.0.0.1:9000") == nil)
         }
     }
+
+    /// Audits of the outer one would find the inner one's files, which no record of it knows.
+    @Test func noSiteLiesInAnother() async throws {
+        try await F.with("nested") { fixture in
+            func code(_ url: String, adds: Bool = false) async -> FailureCode? {
+                do {
+                    if adds {
+                        var settings = SiteSettings(site: url)
+                        settings.adds = true
+                        _ = try await fixture.queue.sites.configure(settings)
+                    } else {
+                        _ = try await fixture.queue.catalogs.submissions.open(
+                            CatalogSubmission(name: "movies", storageURL: url))
+                    }
+                    return nil
+                } catch {
+                    return error.code
+                }
+            }
+            #expect(await code("file:///srv/edge") == nil)
+            for url in ["file:///srv/edge/sub", "file:///srv/edge/a/b", "file:///srv", "file:///"] {
+                #expect(await code(url) == .inputDestination, "\(url)")
+                #expect(await code(url, adds: true) == .inputDestination, "\(url)")
+            }
+            #expect(try await fixture.count("site") == 1)
+            for url in [
+                "file:///srv/edge", "file:///srv/edge2", "file:///srv/edg", "s3://srv/edge",
+            ] {
+                #expect(await code(url) == nil, "\(url)")
+            }
+            // Sites of an earlier version continue.
+            _ = try await fixture.pool.query(
+                "INSERT INTO site (storage_url) VALUES ('file:///srv/edge/old')")
+            #expect(await code("file:///srv/edge") == nil)
+            #expect(await code("file:///srv/edge/old") == .inputDestination)
+            // One without catalogs leaves its directory to others.
+            #expect(await code("file:///mnt", adds: true) == nil)
+            #expect(await code("file:///mnt/edge") == nil)
+            #expect(await code("file:///mnt") == .inputDestination)
+        }
+    }
 }

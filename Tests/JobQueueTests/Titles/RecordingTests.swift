@@ -382,7 +382,7 @@ import Testing
                 SelectionAction(.remove, catalog: CatalogReference(catalog)))
             #expect(try await fixture.count("recording") == 0)
             #expect(try await fixture.count("recorded_segment") == 0)
-            #expect(try await fixture.count("unneeded_file") == 2)
+            #expect(try await fixture.count("unneeded_file WHERE key LIKE '%.ts'") == 2)
         }
     }
 }

@@ -133,7 +133,7 @@ import Testing
     }
 
     /// The Location and the base of segments; `HOST` is the server's URL.
-    struct Place: Sendable {
+    struct Layout: Sendable {
         var location = "HOST/session/42/main.mpd"
         var base = ""
         var template = ""
@@ -143,12 +143,12 @@ import Testing
 
     /// The MPD moves to another folder; of its segments only those with relative URLs do.
     @Test(arguments: [
-        Place(base: "HOST/v/"), Place(base: "/v/"),
-        Place(location: "/session/42/main.mpd", base: "/v/"),
-        Place(template: "HOST/v/"), Place(template: "/v/"), Place(base: "//AUTHORITY/v/"),
-        Place(base: "../v/", folder: "/session/v/"),
+        Layout(base: "HOST/v/"), Layout(base: "/v/"),
+        Layout(location: "/session/42/main.mpd", base: "/v/"),
+        Layout(template: "HOST/v/"), Layout(template: "/v/"), Layout(base: "//AUTHORITY/v/"),
+        Layout(base: "../v/", folder: "/session/v/"),
     ])
-    func absoluteBasesDoNotFollowTheLocation(_ place: Place) async throws {
+    func absoluteBasesDoNotFollowTheLocation(_ layout: Layout) async throws {
         func filled(_ text: String) -> String {
             text.replacing("HOST", with: b.url)
                 .replacing("AUTHORITY", with: b.url.dropFirst("http://".count))
@@ -157,12 +157,12 @@ import Testing
             try directory.write(
                 [UInt8](repeating: 1, count: 30_000), to: "session/v/\(number).m4s")
         }
-        let base = place.base.isEmpty ? "" : "<BaseURL>\(filled(place.base))</BaseURL>"
+        let base = layout.base.isEmpty ? "" : "<BaseURL>\(filled(layout.base))</BaseURL>"
         let text = """
             <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(Self.attributes(ofMPD: Self.count, isLive: true))>
-              <Location>\(filled(place.location))</Location>\(base)
+              <Location>\(filled(layout.location))</Location>\(base)
               <Period start="PT0S"><AdaptationSet mimeType="video/mp4">
-                <SegmentTemplate media="\(filled(place.template))$Number$.m4s" duration="1" startNumber="1"/>
+                <SegmentTemplate media="\(filled(layout.template))$Number$.m4s" duration="1" startNumber="1"/>
                 <Representation id="v" bandwidth="240000" height="360"/>
               </AdaptationSet></Period>
             </MPD>
@@ -180,7 +180,7 @@ import Testing
         let first = try #require(requests().firstIndex(of: "/session/42/main.mpd"))
         let after = requests()[first...].filter { $0.hasSuffix(".m4s") }
         #expect(after.count >= 2)
-        #expect(after.allSatisfy { $0.hasPrefix(place.folder) }, "\(after)")
+        #expect(after.allSatisfy { $0.hasPrefix(layout.folder) }, "\(after)")
     }
 
     /// Viewers know the server only as what they tell its proxy.

@@ -25,8 +25,9 @@ import Testing
             }
         }
         let both = try short([0.4, 0.6])
-        #expect(both.count == 1 && both[0].contains("2 runs of less than 5 s (400 ms)"))
-        #expect(try short([8, 0.6])[0].contains("report 2 of less than 5 s (600 ms)"))
+        #expect(
+            both.count == 1 && both[0].contains("2 runs of less than 5 s, the shortest of 400 ms."))
+        #expect(try short([8, 0.6])[0].contains("report 2 of 600 ms."))
         #expect(try short([8, 20]).isEmpty)
     }
 

@@ -7,13 +7,15 @@ import Testing
 @Suite struct SearchReportTests {
     private static func json(
         _ requests: Double, _ bits: Double, isConclusive: Bool = true, kind: String = "search",
-        highest: String = "200"
+        highest: String = "200", broken: String = "210", unit: String = "users",
+        planned: String = "null"
     ) -> [UInt8] {
         Array(
             """
-            {"figures": {"requestsPerSecond": \(requests), "bitsPerSecond": \(bits)},
+            {"figures": {"requestsPerSecond": \(requests), "bitsPerSecond": \(bits),
+                         "plannedPerSecond": \(planned)},
              "ladder": {"kind": "\(kind)", "highest": \(highest), "isConclusive": \(isConclusive),
-                        "steps": [], "unit": "arrivalsPerSecond"}}
+                        "lowestBroken": \(broken), "steps": [], "unit": "\(unit)"}}
             """.utf8)
     }
 
@@ -30,8 +32,49 @@ import Testing
             limits == ["origin.requestsPerSecond": 900, "origin.megabitsPerSecond": 1_800])
         let notes = report.originNotes(Self.values())
         #expect(notes.count == 1 && notes[0].contains("900 requests of 250 kB per second"))
-        let open = try SearchReport(json: Self.json(900, 1.8e9, isConclusive: false))
-        #expect(open.originNotes(Self.values()).contains { $0.contains("did not find the limit") })
+        #expect(report.basis == "the highest load that passed")
+    }
+
+    /// Also if the file says that the search found the limit, but no load was too much.
+    @Test(arguments: [(false, "210"), (true, "null")])
+    func aLimitThatWasNotReachedIsALowerBound(isConclusive: Bool, broken: String) throws {
+        let open = try SearchReport(
+            json: Self.json(900, 1.8e9, isConclusive: isConclusive, broken: broken))
+        #expect(!open.isConclusive)
+        #expect(open.basis == "at least: the search did not reach the limit")
+        let notes = open.originNotes(Self.values())
+        #expect(notes[0].hasPrefix("The origin answered at least 900 requests"))
+        #expect(
+            notes[1].hasPrefix("The search did not reach the limit, so the origin allows this "))
+        #expect(open.edgeNotes(cores: 2)[0].contains("edge answered at least 900 requests"))
+        #expect(open.edgeNotes(cores: 2)[1].contains("as many cores as planned, or fewer"))
+    }
+
+    /// The arrivals that a search prints for a plan, not what a short step answered by chance.
+    @Test func arrivalsAreTheLimitIfEachIsARequest() throws {
+        let report = try SearchReport(
+            json: Self.json(
+                93, 93 * 8e6, highest: "118", unit: "arrivalsPerSecond", planned: "95.5"))
+        #expect(report.requestsPerSecond == 118 && report.bitsPerSecond == 118 * 8e6)
+        let viewers = try SearchReport(
+            json: Self.json(930, 8e6, highest: "118", unit: "arrivalsPerSecond"))
+        #expect(viewers.requestsPerSecond == 930)
+        let users = try SearchReport(json: Self.json(930, 8e6, planned: "930"))
+        #expect(users.requestsPerSecond == 930)
+    }
+
+    /// A goal that is missed for a limit that may be higher.
+    @Test func aProblemNamesALowerBound() throws {
+        var scenario = Scenario()
+        scenario.given[.originRequests] = Estimate(0.1)
+        var options = Plan.Options()
+        (options.months, options.draws) = (0, 0)
+        let known = try Plan(scenario, options).problems
+        #expect(!known.contains { $0.contains("at least") })
+        scenario.lowerBounds = [.originRequests]
+        let open = try Plan(scenario, options).problems
+        #expect(
+            open.contains { $0.contains("The origin allows at least that: the search did not ") })
     }
 
     /// The CPU time of requests and bytes together is that of the cores in the search.

@@ -1,4 +1,5 @@
 import Digest
+import Foundation
 import Model
 import S3
 import Synchronization
@@ -109,6 +110,47 @@ extension UploadRecord {
         #expect(present.withLock { $0 } == ["foreign", "own2"])
     }
 
+    // MARK: Uploads of removed assets
+
+    /// A removal aborts the uploads of its cluster's assets, and counts the bytes of their parts.
+    @Test(arguments: S3Server.installed)
+    func anInterruptedUploadOfTheClusterIsAborted(_ kind: S3Server.Kind) async throws {
+        let bucket = try Bucket(try await S3Server.shared(kind).url("interrupted"))
+        let (storage, client) = (bucket.storage, bucket.storage.client)
+        let own: ClusterID = "own"
+        for (key, cluster) in [("big", own), ("other", "other")] {
+            let name = storage.key(try ObjectKey(key))
+            var attempt = BucketTests.attempt
+            attempt.cluster = cluster
+            let record = UploadRecord(
+                .beginning(others: []), key: name, bytes: 9, partBytes: S3Storage.partBytes,
+                owner: .attempt(attempt))
+            let upload = try await storage.begin(
+                record, at: storage.recordKey(of: name), sha256: nil, isOurs: { true })
+            _ = try await client.putPart(
+                name, upload: upload, number: 1, UploadBody([1, 2, 3]),
+                sha256: SHA256Digest(hashing: [1, 2, 3]).description, isWanted: { true })
+        }
+        // Requests for a thread that may block.
+        let removed = await withCheckedContinuation { done in
+            Thread.detachNewThread {
+                done.resume(
+                    returning: Result {
+                        let site = SiteStorage.bucket(storage)
+                        return try site.interruptedBodies(of: own).map { body in
+                            (body.asset, body.bytes, body.isStored, site.remove(body))
+                        }
+                    })
+            }
+        }
+        let bodies = try removed.get()
+        #expect(bodies.count == 1 && bodies.allSatisfy { $0 == (AssetID(1), 3, true, true) })
+        #expect(try await Self.uploads(below: "big", in: bucket).isEmpty)
+        #expect(try await Self.uploads(below: "other", in: bucket).count == 1)
+        let left = storage.recordKey(of: storage.key(try ObjectKey("other")))
+        #expect(try await bucket.privateKeys() == [left])
+    }
+
     /// A copy in parts is an upload as well.
     @Test(arguments: S3Server.installed)
     func aCopyInPartsLeavesNothing(_ kind: S3Server.Kind) async throws {
@@ -118,7 +160,8 @@ extension UploadRecord {
         let (source, target) = (
             storage.key(try ObjectKey("from")), storage.key(try ObjectKey("to"))
         )
-        let owner = UploadRecord.Owner.lease(BucketTests.lease, AssetID(0))
+        let owner = UploadRecord.Owner.lease(
+            BucketTests.lease, BodyOwner(asset: AssetID(0)))
         let left = UploadRecord(
             .beginning(others: []), key: target, bytes: 9, partBytes: 9, owner: owner)
         try await storage.putRecord(storage.recordKey(of: target), left.content) { true }

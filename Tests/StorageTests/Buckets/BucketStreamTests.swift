@@ -163,7 +163,7 @@ import Testing
         let taken = try bucket.storage.spool.takePartial(
             identity, of: try bucket.storage.spool.partials(),
             for: ObjectAttempt(lease: BucketTests.lease, job: JobID(2), asset: AssetID(1)),
-            place: .key("a"))
+            location: .key("a"))
         let partial = try #require(taken)
         #expect(partial.record.isComplete(length: nil))
         try await bucket.store(try #require(partial.object), BucketTests.stored(bytes))

@@ -199,15 +199,15 @@ import Testing
         #expect(await bucket.has("a.ts", [1]))
         #expect(await bucket.has("a.m3u8", [2]))
         let code = await Self.code {
-            _ = try await bucket.storage.place(staged) { false }
+            _ = try await bucket.storage.publish(staged) { false }
         }
         #expect(code == .workerLeaseLost)
         #expect(await bucket.has("a.ts", [1]))
         #expect(await bucket.has("a.m3u8", [2]))
-        #expect(try await bucket.storage.place(staged) { true } == [])
+        #expect(try await bucket.storage.publish(staged) { true } == [])
         #expect(await bucket.has("a.ts", [3, 3]))
         #expect(await bucket.has("a.m3u8", [4, 4]))
-        #expect(try await bucket.storage.place(staged) { true } == [0, 1])
+        #expect(try await bucket.storage.publish(staged) { true } == [0, 1])
     }
 
     @Test(arguments: servers)

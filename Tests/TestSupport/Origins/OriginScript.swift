@@ -20,7 +20,7 @@ package final class OriginScript: Sendable {
         package var ignoredRanges = 6
         package var missingLabels = 5
         /// If true, it may be behind a redirect to one of two locations whose bytes differ.
-        package var hasPlaces = true
+        package var hasLocations = true
         /// `Accept-Ranges: bytes`.
         package var promisesRanges = false
 
@@ -84,7 +84,7 @@ package final class OriginScript: Sendable {
 
     package let path: String
     /// All paths of the object.
-    package let places: [String]
+    package let locations: [String]
     /// Digests in the list; empty for none.
     package let listed: [ExpectedDigest]
     private let shape: Shape
@@ -106,12 +106,12 @@ package final class OriginScript: Sendable {
         let first = state.makeBody(of: Int.random(in: shape.bytes, using: &state.random))
         state.current = [Version(body: first, number: 0)]
         self.path = path
-        if shape.hasPlaces, state.chance(1, in: 6) {
+        if shape.hasLocations, state.chance(1, in: 6) {
             // Two locations with equal tags, lengths and dates, but different bytes.
             state.current.append(Version(body: state.makeBody(of: first.count), number: 0))
-            places = [path, path + "/0", path + "/1"]
+            locations = [path, path + "/0", path + "/1"]
         } else {
-            places = [path]
+            locations = [path]
         }
         state.everything = state.current.map(\.body)
         state.statesDigests = state.chance(1, in: 3)

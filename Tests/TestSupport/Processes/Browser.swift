@@ -48,6 +48,18 @@ package enum Browser {
             const tops = new Set([...range.getClientRects()].map(line => line.top));
             if (tops.size > 1) faults.push("broken: " + cell.textContent);
         }
+        const tiles = [...document.querySelectorAll(".tile")], rows = new Map();
+        for (const tile of tiles) {
+            const value = tile.querySelector("b"), top = tile.getBoundingClientRect().top;
+            if (value.scrollWidth > value.clientWidth) faults.push("overflows: " + value.textContent);
+            rows.set(top, (rows.get(top) ?? 0) + 1);
+        }
+        const widest = Math.max(...rows.values());
+        for (const [top, count] of rows)
+            for (const tile of tiles)
+                if (count == 1 && widest > 1 && tile.getBoundingClientRect().top == top
+                    && tile.offsetWidth < tile.parentElement.offsetWidth)
+                    faults.push("alone: " + tile.textContent);
         if (!scrolls)
             for (const box of document.querySelectorAll(".scroll"))
                 if (box.scrollWidth > box.clientWidth)

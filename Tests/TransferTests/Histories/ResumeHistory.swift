@@ -52,8 +52,8 @@ struct ResumeHistory {
         var shape = OriginScript.Shape()
         if isLong { shape.bytes = (16 << 20)...(17 << 20) }
         let script = OriginScript(seed: random.next(), path: path, shape: shape)
-        for place in script.places { origin.route(place) { script.answer($0) } }
-        defer { for place in script.places { origin.route(place, .init(404)) } }
+        for location in script.locations { origin.route(location) { script.answer($0) } }
+        defer { for location in script.locations { origin.route(location, .init(404)) } }
         var attempts = Attempts(fetcher, url: origin.url(path), key: "h/\(seed)")
         attempts.asset = AssetID(Int64(seed))
         let wanted = script.listed

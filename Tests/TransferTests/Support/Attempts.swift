@@ -63,7 +63,7 @@ struct Attempts {
             }, role: .file)
         adjust(&request)
         let partial = try storage.takePartial(
-            identity, of: try storage.partials(), for: attempt, place: .key(key),
+            identity, of: try storage.partials(), for: attempt, location: .key(key),
             digests: request.expected.furtherDigests.map(\.algorithm))
         var resumption = Resumption(partial: partial) { object, record in
             guard let object else { return }

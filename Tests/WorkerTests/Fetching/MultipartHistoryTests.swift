@@ -34,7 +34,7 @@ struct MultipartHistoryTests {
         (shape.shifts, shape.ignoredRanges, shape.missingLabels) = (2, 2, 1)
         shape.promisesRanges = true
         // That the parts of a file come from two places is for a test of its own.
-        shape.hasPlaces = false
+        shape.hasLocations = false
         return shape
     }()
 

@@ -29,8 +29,7 @@ import Transfer
         }
         worker.core.held.add("l", [job], at: SiteID(1), seconds: 30, askedAt: .now - .seconds(29))
         let site = LeasedSite(id: SiteID(1), storageURL: "file://\(edge.path)")
-        let fetch = Leased(
-            LeasedJob(job: job, lease: "l", site: site), try #require(job.fetch))
+        let fetch = LeasedJob(job: job, lease: "l", site: site)
         await worker.fetching.fetcher.fetch([fetch], at: site, ended: [:])
         let reports = await worker.reporting.results.next(10)
         #expect(reports.map(\.outcome.kind) == [.returned] && reports.map(\.job) == [job.id])

@@ -76,7 +76,7 @@ import Testing
             let catalog = try await R.storeTitle(cluster, objects)
             let stopped = try await stopInPublication(cluster, catalog)
             // It moves the first, and is stopped.
-            #expect(try stopped.storage.place([stopped.staged[0]]) == [])
+            #expect(try stopped.storage.publish([stopped.staged[0]]) == [])
             #expect(cluster.stored(R.segments[1]) == sampleBytes(4_000, seed: 2))
 
             try cluster.startWorker()
@@ -92,7 +92,7 @@ import Testing
             #expect(again.values.map(\.refreshed) == [.changed])
             let whole = try R.edge(cluster)
             #expect(whole[R.segments[1]] == sampleBytes(4_000, seed: 2))
-            #expect(try stopped.storage.place(stopped.staged) == [0, 1])
+            #expect(try stopped.storage.publish(stopped.staged) == [0, 1])
             #expect(try R.edge(cluster) == whole)
             var late = JobReport(job: stopped.job.id, lease: stopped.lease, outcome: .done())
             late.refreshed = .changed
@@ -110,7 +110,7 @@ import Testing
             let objects = R.Objects(cluster.origin)
             let catalog = try await R.storeTitle(cluster, objects)
             let stopped = try await stopInPublication(cluster, catalog)
-            #expect(try stopped.storage.place([stopped.staged[0]]) == [])
+            #expect(try stopped.storage.publish([stopped.staged[0]]) == [])
             stopped.storage.discard([stopped.staged[1]])
 
             try cluster.startWorker()

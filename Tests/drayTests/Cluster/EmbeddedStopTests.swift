@@ -80,8 +80,11 @@ extension EndToEnd {
             let process = try home.prefetch(origin.url("/slow"))
             try await gate.waitUntilReached(deadlineSeconds: 60)
             process.signal(SIGINT)
+            let signalled = ContinuousClock.now
             try await waitUntil(deadlineSeconds: 60, "the notice") {
+                // Sooner, a second signal would be the first one.
                 process.errors.contains("Ctrl-C again stops at once")
+                    && .now - signalled > .milliseconds(600)
             }
             process.signal(SIGINT)
             // Well before the transfer would time out.
@@ -91,6 +94,60 @@ extension EndToEnd {
             gate.open()
             let again = try home.prefetch(origin.url("/slow"))
             #expect(try await again.wait() == .exited(0), "\(again.errors)")
+            try await home.expectQuiet()
+        }
+
+        /// As with `timeout 3 dray prefetch …` again and again.
+        @Test func aShortFileIsResumedWhereASignalStoppedIt() async throws {
+            let origin = try FaultOrigin()
+            let gate = Gate()
+            defer { gate.open() }
+            let (body, received) = (sampleBytes(512 << 10), 200_000)
+            origin.route("/slow.bin") { request in
+                let answer = request.serve(body, etag: "\"v1\"")
+                return request.number == 1 ? answer.held(after: received, at: gate) : answer
+            }
+            let home = try await EmbeddedHome(.current)
+            let process = try home.prefetch(origin.url("/slow.bin"))
+            try await gate.waitUntilReached(deadlineSeconds: 60)
+            let files = FileManager.default
+            let directory = "\(home.edge)/.dray/tmp"
+            try await waitUntil(deadlineSeconds: 60, "the bytes before the gate") {
+                let names = (try? files.contentsOfDirectory(atPath: directory)) ?? []
+                return names.contains { name in
+                    let file = try? files.attributesOfItem(atPath: "\(directory)/\(name)")
+                    return file?[.size] as? Int == received
+                }
+            }
+            process.signal(SIGTERM)
+            try await waitUntil(deadlineSeconds: 60, "the notice") {
+                process.errors.contains("Ctrl-C again stops at once")
+            }
+            process.signal(SIGINT)
+            #expect(try await process.wait(deadlineSeconds: 12) == .exited(130))
+            let again = try home.prefetch(origin.url("/slow.bin"))
+            #expect(try await again.wait() == .exited(0), "\(again.errors)")
+            let ranges = origin.requests.map { $0.headers["range"] }
+            #expect(ranges == [nil, "bytes=\(received)-"])
+            try await home.expectQuiet()
+        }
+
+        /// `timeout` signals its command and the group of both.
+        @Test func aSignalThatArrivesTwiceAtOnceIsOne() async throws {
+            let origin = try FaultOrigin()
+            let gate = Gate()
+            origin.route("/slow", FaultOrigin.Response(text: "late").held(at: gate))
+            let home = try await EmbeddedHome(.current)
+            let process = try home.prefetch(origin.url("/slow"))
+            try await gate.waitUntilReached(deadlineSeconds: 60)
+            for _ in 1...2 { process.signal(SIGINT) }
+            try await waitUntil(deadlineSeconds: 60, "the notice") {
+                process.errors.contains("Ctrl-C again stops at once")
+            }
+            gate.open()
+            #expect(try await process.wait(deadlineSeconds: 60) == .exited(130))
+            // The current transfer was finished.
+            #expect(try Report(home.report).total("completed") == 1, "\(process.errors)")
             try await home.expectQuiet()
         }
 

@@ -47,6 +47,10 @@ import Testing
             "the limits of http://o are used up"
         ),
         (CatalogWait(.siteLimit), "the bandwidth of the site is used up"),
+        (
+            CatalogWait(.retry("origin.http.503"), seconds: 0),
+            "the next retry is due, after origin.http.503"
+        ),
         (CatalogWait(.otherCatalogs(1)), "the workers are busy with 1 other catalog"),
         (CatalogWait(.other("moon\u{1B}")), "moon\\u{1B}"),
     ]
@@ -73,13 +77,14 @@ import Testing
             ]) == "waited 1 h 00 min: closed schedule 1 h 00 min, retries 5.0 s")
         var history = WaitHistory()
         let (pause, retry) = (CatalogWait(.queuePaused(queue: "q")), CatalogWait(.retry(nil)))
-        history.update([retry], atSeconds: 0)
-        history.update([], atSeconds: 0.5)
+        history.update([retry], atSeconds: 0, ofRun: 5)
+        history.update([], atSeconds: 0.5, ofRun: 5.5)
         #expect(history.totals == [])
-        history.update([retry], atSeconds: 10)
-        history.update([retry], atSeconds: 11)
-        history.update([pause, retry], atSeconds: 13)
-        history.update([], atSeconds: 20)
+        history.update([retry], atSeconds: 10, ofRun: 15)
+        history.update([retry], atSeconds: 11, ofRun: 16)
+        history.update([pause, retry], atSeconds: 13, ofRun: 18)
+        // By the time of the run, whatever its follower's clock.
+        history.update([], atSeconds: 21, ofRun: 25)
         #expect(
             history.totals == [
                 WaitHistory.Total(reason: "queuePaused", seconds: 7),
@@ -148,7 +153,8 @@ import Testing
             $0.totals.removing = 2
             $0.totals.freedFiles = 1
             $0.totals.freedBytes = 504
-            $0.waits = [CatalogWait(.retry(nil), seconds: 26)]
+            $0.waits = [CatalogWait(.workerStoring, seconds: 26)]
+            $0.state = .interrupted
         }
         var meter = ProgressMeter()
         for second in 0...2 { meter.update(removing, atSeconds: Double(second)) }
@@ -156,7 +162,8 @@ import Testing
         #expect(
             ProgressText(status: removing, meter: meter, style: style).plainLine
                 == "movies: removing 2 assets, freed 1 file, 504 B, "
-                + "waits: workers may still be storing files")
+                + "waits: workers may still be storing some of its files, which are deleted in 0:26"
+        )
     }
 
     @Test func aCatalogWhoseRestIsPausedIsPausedAndHasNoEnd() {

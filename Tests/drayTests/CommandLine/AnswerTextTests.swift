@@ -16,6 +16,17 @@ import Testing
         for url in urls { #expect(table.contains(url), "\(table)") }
     }
 
+    @Test(arguments: [nil, Int64(1 << 30)])
+    func whatASiteHasStoredIsShownWithAndWithoutAQuota(quota: Int64?) {
+        var site = SiteStatus(
+            id: SiteID(1), queue: "edge", storageURL: "file:///edge", schedule: "")
+        site.usedBytes = 3 << 20
+        site.quotaBytes = quota
+        let table = SiteCommand.table(SiteList(sites: [site], now: 0))
+        #expect(table.contains("Used") && table.contains("3.00 MiB"), "\(table)")
+        #expect(table.contains("Quota") == (quota != nil))
+    }
+
     @Test func aSourceIsShownWithItsCatalog() throws {
         var source = SourceStatus(
             catalog: CatalogID(3), name: "movies", queue: "edge", storageURL: "file:///edge",

@@ -19,4 +19,12 @@ import Testing
         #expect(process.errors.contains(message), "\(process.errors)")
         #expect(!process.errors.contains("cluster."), "\(process.errors)")
     }
+
+    /// `dray assets NAME` lists the assets of a catalog.
+    @Test func aMistypedCommandMayBeTheNameOfACatalog() async throws {
+        let process = try DrayProcess.start(
+            ["assets", "remov"], environment: ["DRAY_COORDINATOR": "http://127.0.0.1:9"])
+        #expect(try await process.wait() == .exited(3))
+        #expect(process.errors.contains("'remov' was taken for a catalog"), "\(process.errors)")
+    }
 }

@@ -137,6 +137,28 @@ import Testing
         }
     }
 
+    @Test func aShortFileIsResumedAfterAnInterruption() async throws {
+        let (gate, received) = (Gate(), 80_000)
+        defer { gate.open() }
+        let body = Array(Self.body.prefix(512 << 10))
+        origin.route("/f") { request in
+            let answer = request.serve(body, etag: "\"v1\"")
+            return request.number == 1 ? answer.held(after: received, at: gate) : answer
+        }
+        let process = try start(["-o", "f", origin.url("/f")])
+        try await waitUntil(deadlineSeconds: 60, "the bytes before the gate") {
+            try directory.files().contains(Self.kept[0])
+                && directory.read(Self.kept[0]).count == received
+        }
+        process.signal(SIGINT)
+        #expect(try await process.wait() == .exited(130))
+        let next = try await fetch()
+        #expect(next.ending == .exited(0) && next.report.resumedBytes == Int64(received))
+        #expect(ranges() == [nil, "bytes=\(received)-"])
+        #expect(try directory.read("f") == body)
+        #expect(try directory.files() == ["f"])
+    }
+
     @Test func aRunInterruptedBeforeARetryReportsIt() async throws {
         origin.route("/f") { request in
             if request.number == 1 {

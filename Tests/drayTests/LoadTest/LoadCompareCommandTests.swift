@@ -73,6 +73,9 @@ import Testing
         (["missing.json", "a.json"], "missing.json: No such file"),
         (["a.json", "a.json"], "a.json: "),
         (["a.json", "a.json", "--tolerance", "5"], "--tolerance: given '5'"),
+        (["a.json", "a.json", "--confidence", "99.91%"], "--confidence: given '99.91%'"),
+        // The highest that is allowed: the reports are read.
+        (["a.json", "a.json", "--confidence", "99.9%"], "a.json: "),
         (["a.json"], "B is missing"),
     ])
     func whatCannotBeComparedIsNamed(arguments: [String], says: String) async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Failures of a load test against a server that refuses what it cannot serve, at once: nginx with
+/// Load tests of a server that rejects what it cannot serve, at once, or queues it: nginx with
 /// `limit_req`.
 @Suite(.timeLimit(.minutes(2))) struct LoadErrorBoundTests {
     private static let perSecond = 100
@@ -15,18 +15,20 @@ import Testing
         try FileManager.default.createDirectory(
             atPath: directory.path("www/limited"), withIntermediateDirectories: true)
         try directory.write([UInt8](repeating: 7, count: 20_000), to: "www/limited/file")
+        try directory.write([UInt8](repeating: 7, count: 20_000), to: "www/queued/file")
         origin = try await NginxServer(
             root: directory.path("www"),
             configuration:
-                "location /limited/ { limit_req zone=all burst=5 nodelay; limit_req_status 503; }",
+                "location /limited/ { limit_req zone=all burst=5 nodelay; limit_req_status 503; }"
+                + " location /queued/ { limit_req zone=all burst=100000; }",
             requestsPerSecond: Self.perSecond)
     }
 
-    private func dray(_ arguments: [String]) async throws -> (
+    private func dray(_ arguments: [String], path: String = "limited") async throws -> (
         ending: ChildProcess.Ending, output: String, errors: String
     ) {
         let process = try DrayProcess.start(
-            ["loadtest", "\(origin.url)/limited/file", "--quiet"] + arguments,
+            ["loadtest", "\(origin.url)/\(path)/file", "--quiet"] + arguments,
             environment: ["LANG": "C.UTF-8"], workingDirectory: directory.path)
         let ending = try await process.wait()
         return (ending, process.output, process.errors)
@@ -59,6 +61,20 @@ import Testing
         #expect(
             ladder["lowestBroken"] as? Double ?? .infinity < 2.1 * Double(Self.perSecond)
                 || ladder["stop"] != nil)
+    }
+
+    /// Nothing fails, and the steps are the shortest that are allowed.
+    @Test func aSearchAcceptsNoRateThatIsQueued() async throws {
+        let answer = try await dray(
+            ["--rate", "80", "--search", "--step", "2s", "--most", "320", "--json"], path: "queued")
+        #expect(answer.ending == .exited(0), "\(answer.errors)")
+        let ladder = try #require(try json(answer.output)["ladder"] as? [String: Any])
+        let steps = try #require(ladder["steps"] as? [[String: Any]])
+        #expect(steps.allSatisfy { $0["errorRate"] as? Double == 0 })
+        // Ten requests a second is the smallest growth that is seen in such a step.
+        let highest = try #require(ladder["highest"] as? Double)
+        #expect(highest < 1.2 * Double(Self.perSecond), "\(steps)")
+        #expect(ladder["limit"] as? String == "fellBehind" || ladder["stop"] != nil, "\(steps)")
     }
 
     @Test func mostlyFailedIsNoSuccess() async throws {

@@ -212,7 +212,7 @@ import Testing
 
     @Test func theMostThatHoldsIsSearchedFor() async throws {
         let answer = try await dray([
-            "\(origin.url)/file", "--users", "2", "--think", "50ms", "--search", "--step", "1s",
+            "\(origin.url)/file", "--users", "2", "--think", "50ms", "--search", "--step", "2s",
             "--most", "4", "-t",
             "error_rate < 1%", "--quiet", "--json",
         ])
@@ -222,7 +222,7 @@ import Testing
 
     @Test func aSearchKeepsItsCaps() async throws {
         let answer = try await dray([
-            "\(origin.url)/file", "--rate", "20", "--search", "--step", "1s", "-n", "50", "-t",
+            "\(origin.url)/file", "--rate", "10", "--search", "--step", "2s", "-n", "50", "-t",
             "error_rate < 1%", "--quiet", "--json",
         ])
         let ladder = try #require(try json(answer.output)["ladder"] as? [String: Any])
@@ -285,8 +285,13 @@ import Testing
             ),
             (
                 [url, "--rate", "200", "--search", "-d", "3s", "-t", "error_rate < 1%"],
-                "--step: given '10.0 s'"
+                "--duration: given '3s'"
             ),
+            (
+                [url, "--rate", "200", "--search", "-d", "3s", "--step", "4s"],
+                "--step: given '4s'"
+            ),
+            ([url, "--rate", "5", "--search", "--step", "1.9s"], "Allowed: 2s to 1h."),
             (["\(origin.url)/page.m3u8"], "an HTML page"),
             (["http://127.0.0.1:1/file"], "origin.connect"),
             (["missing.json"], "missing.json: No such file"),

@@ -56,11 +56,12 @@ import Transfer
             ]
             scenario.stages = [LoadStage(seconds: 600, from: 2, to: 2)]
             scenario.caps.requests = 25
-            let place = try LocalLoadPlace(LoadEngine.Options(), scenario.http, lookup: Lookup())
+            let backend = try LocalLoadBackend(
+                LoadEngine.Options(), scenario.http, lookup: Lookup())
             let service = LoadTestService(
-                scenario, .once, place, isConfirmed: isConfirmed,
+                scenario, .once, backend, isConfirmed: isConfirmed,
                 LoadTestDisplay(mode: .quiet, style: TerminalStyle(environment: [:])),
-                LoadMetrics(scenario) { place.generators }, pause: wait.pause)
+                LoadMetrics(scenario) { backend.generators }, pause: wait.pause)
             self.service = service
             let (numbers, signals) = AsyncStream.makeStream(of: Int32.self)
             self.signals = signals
@@ -116,11 +117,11 @@ import Transfer
             .map { LoadTarget(name: "a", source: .url($0, .file)) }
         scenario.stages = [LoadStage(seconds: 1, from: 1, to: 1)]
         scenario.privateHosts = ["edge.test"]
-        let place = try ClusterLoadPlace(
-            ClusterPlace(endpoints: "http://127.0.0.1:1"), .init(), isConfirmed: isConfirmed
+        let backend = try ClusterLoadBackend(
+            ClusterEndpoint(endpoints: "http://127.0.0.1:1"), .init(), isConfirmed: isConfirmed
         ) { _, _ in }
-        defer { place.close() }
-        return try await place.prepare(scenario).scenario.privateHosts
+        defer { backend.close() }
+        return try await backend.prepare(scenario).scenario.privateHosts
     }
 
     @Test func whatIsPrivateHereIsToBePrivateThere() async throws {

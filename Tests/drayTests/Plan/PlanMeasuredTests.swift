@@ -166,7 +166,8 @@ import Testing
             """
             {"figures": {"requestsPerSecond": 900, "bitsPerSecond": 1.8e9}, "calibration": [],
              "noCalibration": "its load was limited by thresholds",
-             "ladder": {"kind": "search", "highest": 900, "isConclusive": true}}
+             "ladder": {"kind": "search", "highest": 900, "lowestBroken": 950,
+                        "isConclusive": true}}
             """)
         let plan = try await self.plan([
             "--origin-from", search, "--edge-from", search, "--edge-from-cores", "2",

@@ -61,22 +61,22 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--users", "-5"], "--users is -5", "1 to 10000000000"),
+        (["--users", "-5"], "--users is '-5'", "1 to 10000000000"),
         (["--users", "nan"], "--users is 'nan'", "LOW:LIKELY:HIGH"),
-        (["--growth", "10000%"], "--growth is 10000%", "-0.5 to 1"),
-        (["--hit-ratio", "95"], "--hit-ratio is 95", "0 to 1. A percentage has its sign: 95%."),
-        (["--users", "1e400"], "--users is 1e400", "1 to 10000000000"),
-        (["--wait-seconds", "0"], "--wait-seconds is 0", "0.001 to 86400 s"),
+        (["--growth", "10000%"], "--growth is '10000%'", "-0.5 to 1"),
+        (["--hit-ratio", "95"], "--hit-ratio is '95'", "0 to 1. A percentage has its sign: 95%."),
+        (["--users", "1e400"], "--users is '1e400'", "1 to 10000000000"),
+        (["--wait-seconds", "0"], "--wait-seconds is '0'", "0.001 to 86400 s"),
         (["--users", "1:2"], "--users is '1:2'", "LOW:LIKELY:HIGH"),
         (["--users", "200,000"], "--users is '200,000'", "Write 200000."),
         (["--users", "100k:0.2M:1m"], "--users is '100k:", "Write 100000:200000:1000000."),
         (["--minutes", "5m"], "--minutes is '5m'", "LOW:LIKELY:HIGH"),
-        (["--origin-provider", "foo"], "--origin-provider is \"foo\"", "aws, gcp, hetzner"),
-        (["--users", "3:2:1"], "--users is 3:2:1", "low ≤ likely ≤ high"),
+        (["--origin-provider", "foo"], "--origin-provider is 'foo'", "aws, gcp, hetzner"),
+        (["--users", "3:2:1"], "--users is '3:2:1'", "low ≤ likely ≤ high"),
         (["--set", "edge.hitRatoi=1"], "edge.hitRatoi", "Did you mean edge.hitRatio?"),
         (["--set", "edge.hitRatio"], "--set is 'edge.hitRatio'", "hitRatio"),
         (
-            ["--provider", "azure"], "--provider is \"azure\"",
+            ["--provider", "azure"], "--provider is 'azure'",
             "alibaba, aws, gcp, hetzner, on-premises"
         ),
         (["--users", "10", "--peak-users", "20"], "audience.peakConcurrentUsers", "at most 10"),
@@ -117,7 +117,13 @@ import Testing
         (["--set", "foo=1"], "--set names an unknown input 'foo'", "dray plan --full"),
         (["--set", "titles=1"], "unknown input 'titles'", "Did you mean catalog.titles?"),
         (["--set", "catalog.titels=1"], "unknown input", "Did you mean catalog.titles?"),
-        (["--users", "30.000"], "--users is 30.000", "30000, not 30.000"),
+        (["--users", "30.000"], "--users is '30.000'", "30000, not 30.000"),
+        (
+            ["--daily-users", "20%"], "--daily-users is '20%', a share",
+            "--set audience.dailyActiveShare=20%"
+        ),
+        (["--peak-users", "5%"], "--peak-users is '5%'", "--set audience.peakShare=5%"),
+        (["--users", "5%"], "--users is '5%'", "Use a number of users."),
         (["--width", "1280"], "media.height is missing", "Give media.width and media.height"),
         (
             ["--width", "1280", "--height", "720", "--ladder", "500"],

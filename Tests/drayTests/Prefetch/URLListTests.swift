@@ -6,7 +6,7 @@ extension EndToEnd {
     /// `dray prefetch` of lists at URLs, and of what is no list.
     @Suite(.timeLimit(.minutes(2))) struct URLListTests {
         /// An nginx with files and lists, and where its files are to lie.
-        private struct Place {
+        private struct Fixture {
             let home: EmbeddedHome
             let source: TemporaryDirectory
             let origin: NginxServer
@@ -43,69 +43,69 @@ extension EndToEnd {
         }
 
         @Test func aSitemapIsOfferedAsAListAndReadWithItsFormat() async throws {
-            let place = try await Place()
-            try place.source.write(place.sitemap(["a", "b"]), to: "sitemap.xml")
-            let url = place.url("sitemap.xml?token=s3cret")
-            let offer = try place.home.prefetch(url)
+            let fixture = try await Fixture()
+            try fixture.source.write(fixture.sitemap(["a", "b"]), to: "sitemap.xml")
+            let url = fixture.url("sitemap.xml?token=s3cret")
+            let offer = try fixture.home.prefetch(url)
             #expect(try await offer.wait() == .exited(0), "\(offer.errors)")
             #expect(
                 offer.errors.contains(
                     "/sitemap.xml?… is a list (sitemap), and is fetched as one file; to fetch its "
                         + "entries, add --format sitemap"), "\(offer.errors)")
             #expect(!offer.errors.contains("s3cret"))
-            #expect(!place.isStored("a"))
+            #expect(!fixture.isStored("a"))
 
-            let read = try place.home.prefetch(url, ["--format", "sitemap"])
+            let read = try fixture.home.prefetch(url, ["--format", "sitemap"])
             #expect(try await read.wait() == .exited(0), "\(read.errors)")
-            #expect(place.isStored("a") && place.isStored("b"))
-            #expect(try Report(place.home.report).total("assets") == 2)
+            #expect(fixture.isStored("a") && fixture.isStored("b"))
+            #expect(try Report(fixture.home.report).total("assets") == 2)
             // What is no list is offered nothing.
-            try place.source.write("{\"some\": \"data\"}\n", to: "data.json")
-            let plain = try place.home.prefetch(place.url("data.json"))
+            try fixture.source.write("{\"some\": \"data\"}\n", to: "data.json")
+            let plain = try fixture.home.prefetch(fixture.url("data.json"))
             #expect(try await plain.wait() == .exited(0) && !plain.errors.contains("--format"))
         }
 
         @Test func anIndexOfSitemapsIsFollowedOnceEach() async throws {
-            let place = try await Place()
-            try place.source.write(
-                place.index(["one.xml", "more.xml", "one.xml"]), to: "index.xml")
+            let fixture = try await Fixture()
+            try fixture.source.write(
+                fixture.index(["one.xml", "more.xml", "one.xml"]), to: "index.xml")
             // The inner index leads back to the outer one.
-            try place.source.write(place.index(["index.xml", "two.xml.gz"]), to: "more.xml")
-            try place.source.write(place.sitemap(["a"]), to: "one.xml")
-            try place.source.write(place.sitemap(["b", "a"]), to: "two.xml")
-            try await ChildProcess.run(["gzip", place.source.path("two.xml")])
-            let read = try place.home.prefetch(place.url("index.xml"), ["--format", "sitemap"])
+            try fixture.source.write(fixture.index(["index.xml", "two.xml.gz"]), to: "more.xml")
+            try fixture.source.write(fixture.sitemap(["a"]), to: "one.xml")
+            try fixture.source.write(fixture.sitemap(["b", "a"]), to: "two.xml")
+            try await ChildProcess.run(["gzip", fixture.source.path("two.xml")])
+            let read = try fixture.home.prefetch(fixture.url("index.xml"), ["--format", "sitemap"])
             #expect(try await read.wait() == .exited(0), "\(read.errors)")
-            #expect(place.isStored("a") && place.isStored("b") && !place.isStored("c"))
+            #expect(fixture.isStored("a") && fixture.isStored("b") && !fixture.isStored("c"))
             for name in ["index.xml", "more.xml", "one.xml", "two.xml.gz"] {
-                #expect(place.count(of: name) == 1, "\(name)")
+                #expect(fixture.count(of: name) == 1, "\(name)")
             }
             // The same from a file; without requests it is refused.
-            let file = place.home.path("index.xml")
-            try place.index(["one.xml"]).write(toFile: file, atomically: false, encoding: .utf8)
-            let local = try place.home.prefetch(file, ["--name", "local"])
+            let file = fixture.home.path("index.xml")
+            try fixture.index(["one.xml"]).write(toFile: file, atomically: false, encoding: .utf8)
+            let local = try fixture.home.prefetch(file, ["--name", "local"])
             #expect(try await local.wait() == .exited(0), "\(local.errors)")
-            #expect(try Report(place.home.report).total("assets") == 1)
-            let check = try place.home.start(["catalog", "check", file])
+            #expect(try Report(fixture.home.report).total("assets") == 1)
+            let check = try fixture.home.start(["catalog", "check", file])
             #expect(try await check.wait() == .exited(2))
             #expect(check.errors.contains("line 1: this is an index of sitemaps"))
-            #expect(place.count(of: "one.xml") == 2)
+            #expect(fixture.count(of: "one.xml") == 2)
         }
 
         @Test func whatIsWrongWithAListAtAURLNamesTheURLAndTheLine() async throws {
-            let place = try await Place(.none)
-            try place.source.write(
-                place.index(["bad.xml"]), to: "index.xml")
-            try place.source.write(
+            let fixture = try await Fixture(.none)
+            try fixture.source.write(
+                fixture.index(["bad.xml"]), to: "index.xml")
+            try fixture.source.write(
                 "<urlset>\n<url><loc>ftp://h/x</loc></url></urlset>\n", to: "bad.xml")
-            try place.source.write("\(place.url("files/a.bin"))\nnothing\n", to: "bad.txt")
-            try place.source.write(place.index(["2.xml"]), to: "1.xml")
-            try place.source.write(place.index(["3.xml"]), to: "2.xml")
-            try place.source.write(place.index(["4.xml"]), to: "3.xml")
-            try place.source.write(place.index(["5.xml"]), to: "4.xml")
-            try place.source.write("#EXTM3U\n#EXTINF:4,\na.ts\n", to: "title.m3u8")
-            try place.source.write("<MPD/>", to: "title.mpd")
-            try place.source.write("<html><body>no</body></html>", to: "page.xml")
+            try fixture.source.write("\(fixture.url("files/a.bin"))\nnothing\n", to: "bad.txt")
+            try fixture.source.write(fixture.index(["2.xml"]), to: "1.xml")
+            try fixture.source.write(fixture.index(["3.xml"]), to: "2.xml")
+            try fixture.source.write(fixture.index(["4.xml"]), to: "3.xml")
+            try fixture.source.write(fixture.index(["5.xml"]), to: "4.xml")
+            try fixture.source.write("#EXTM3U\n#EXTINF:4,\na.ts\n", to: "title.m3u8")
+            try fixture.source.write("<MPD/>", to: "title.mpd")
+            try fixture.source.write("<html><body>no</body></html>", to: "page.xml")
             for (path, format, message) in [
                 ("index.xml", "sitemap", "/bad.xml: line 2: field loc: "),
                 ("bad.txt", "urls", "/bad.txt: line 2, column 1: "),
@@ -114,17 +114,17 @@ extension EndToEnd {
                 ("page.xml", "sitemap", "/page.xml: an HTML page"),
                 ("title.mpd", "sitemap", "this is a DASH manifest (MPD), not a list"),
             ] {
-                let read = try place.home.prefetch(place.url(path), ["--format", format])
+                let read = try fixture.home.prefetch(fixture.url(path), ["--format", format])
                 #expect(try await read.wait() == .exited(2), "\(read.errors)")
                 #expect(read.errors.contains(message), "\(read.errors)")
             }
-            let denied = try place.home.prefetch(
-                place.url("index.xml"),
+            let denied = try fixture.home.prefetch(
+                fixture.url("index.xml"),
                 ["--format", "sitemap", "--deny-addresses", "127.0.0.0/8"])
             #expect(try await denied.wait() == .exited(2))
             #expect(denied.errors.contains("--allow-addresses 127.0.0.1/32"), "\(denied.errors)")
-            #expect(!place.isStored("a"))
-            #expect(!FileManager.default.fileExists(atPath: place.home.path("own/state")))
+            #expect(!fixture.isStored("a"))
+            #expect(!FileManager.default.fileExists(atPath: fixture.home.path("own/state")))
         }
 
         @Test func aManifestGivenAsAListIsReportedAsOne() async throws {

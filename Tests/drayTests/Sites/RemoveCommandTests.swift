@@ -32,9 +32,12 @@ extension EndToEnd {
             #expect(FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[3])"))
             _ = try await EdgeTree.checkSums(beneath: site)
 
-            let removed = try await home.run([
-                "assets", "remove", "spring", "--name", "*\(origin.paths[1])",
-            ])
+            let selected = ["assets", "remove", "spring", "--name", "*\(origin.paths[1])"]
+            // Without a terminal nobody can be asked.
+            let unasked = try await home.run(selected, exits: 2)
+            #expect(unasked.contains("--yes"), "\(unasked)")
+            #expect(FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[1])"))
+            let removed = try await home.run(selected + ["--yes"])
             #expect(removed.contains("Removed: 1 asset; freed 1 file, "), "\(removed)")
             #expect(!FileManager.default.fileExists(atPath: "\(site)/\(origin.paths[1])"))
             _ = try await EdgeTree.checkSums(beneath: site)
@@ -43,7 +46,7 @@ extension EndToEnd {
             ])
             #expect(shown.contains("\"freedFiles\" : 1"), "\(shown)")
 
-            // Without a terminal nobody can be asked; a name that nothing has is found first.
+            // A name that nothing has is found before anything is asked.
             for word in ["remove", "forget"] {
                 let unknown = try await home.run(["catalog", word, "nosuch"], exits: 2)
                 #expect(unknown.contains("input.notFound"), "\(unknown)")
@@ -54,6 +57,8 @@ extension EndToEnd {
             let all = try await home.run(["catalog", "remove", "spring", "--json", "--yes"])
             #expect(all.contains("\"freedFiles\" : 2"), "\(all)")
             #expect(!FileManager.default.fileExists(atPath: site))
+            let shownState = try await home.run(["catalog", "list"])
+            #expect(shownState.contains("  removed  "), "\(shownState)")
             let unsure = try await home.run(["catalog", "forget", "spring"], exits: 2)
             #expect(unsure.contains("--yes"), "\(unsure)")
             let forgotten = try await home.run(["catalog", "forget", "spring", "--yes"])

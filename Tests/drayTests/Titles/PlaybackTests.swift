@@ -79,7 +79,7 @@ extension EndToEnd {
             try await Self.play(edge, "changed")
 
             let removed = try await Self.playing(
-                edge, home, ["assets", "remove", "films", "--name", "*/removed/*"])
+                edge, home, ["assets", "remove", "films", "--name", "*/removed/*", "--yes"])
             #expect(removed.contains("Removed: 1 asset"), "\(removed)")
             #expect(stored("removed/main.m3u8") == nil && stored("removed/0.ts") == nil)
 

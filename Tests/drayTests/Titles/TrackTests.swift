@@ -68,6 +68,38 @@ extension EndToEnd {
             withExtendedLifetime(source) {}
         }
 
+        @Test func aTitleThatMayLackARenditionPlaysWithoutIt() async throws {
+            let (source, origin) = try await Self.origin("")
+            let lost = source.path("\(Self.title)/video/360p/segment-001.m4s")
+            _ = try await ChildProcess.run(["mv", lost, "\(lost).away"])
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
+            let url = "\(origin.url)/\(Self.title)/master.m3u8"
+            let needed = try home.prefetch(url, ["--name", "t"])
+            #expect(try await needed.wait() == .exited(1))
+            #expect(needed.errors.contains("origin.http.404"))
+
+            let prefetch = try home.prefetch(url, ["--name", "t", "--may-lack", "video"])
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            let summary = prefetch.output + prefetch.errors
+            #expect(
+                summary.contains("without video") && summary.contains("segment-001"), "\(summary)")
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            let master = try String(
+                contentsOfFile: "\(site)/\(Self.title)/master.m3u8", encoding: .utf8)
+            #expect(master.contains("video/180p") && !master.contains("video/360p"))
+            #expect(try await home.run(["report", "--by", "code"]).contains("Rendition"))
+
+            _ = try await ChildProcess.run(["mv", "\(lost).away", lost])
+            try await home.run(["refresh", "t"])
+            #expect(
+                try EdgeTree.files(beneath: "\(site)/\(Self.title)").contains(
+                    "video/360p/segment-001.m4s"))
+            try await origin.stop()
+            let edge = try await NginxServer(root: site)
+            _ = try await Self.play("\(edge.url)/\(Self.title)/master.m3u8")
+            withExtendedLifetime(source) {}
+        }
+
         @Test func playlistsAreWrittenForTheEdge() async throws {
             // Whole URLs and paths from the root.
             let (source, origin) = try await Self.origin(

@@ -37,6 +37,9 @@ package struct TitleOptions: Codable, Hashable, Sendable {
     /// Query parameters that belong to keys, by origin, for all assets of the catalog; nil if their
     /// names suffice.
     package var keyQueries: [KeyQueryRule]?
+    /// Kinds of renditions that a title may lack: one that cannot be fetched is left out, and the
+    /// title completes without it. Nil for none, and such a title fails.
+    package var mayLack: [RenditionKind]?
 
     package init() {}
 

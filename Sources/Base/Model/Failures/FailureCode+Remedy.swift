@@ -1,6 +1,7 @@
 extension FailureCode {
     /// Says what Dray does by itself after a failure with this code: retries, mirrors if the file has
-    /// some, and a fresh URL from the manifest if a segment's is signed.
+    /// some, other renditions if its title may lack those that list it, and a fresh URL from the
+    /// manifest if a segment's is signed.
     package var remedy: String {
         var parts: [String] = []
         switch row.retry {
@@ -10,7 +11,9 @@ extension FailureCode {
         case .waitsForSpace:
             parts.append("every minute until there is space; does not count as an attempt")
         }
-        if mayBeOriginsAlone, self != .originSignatureExpired { parts.append("mirrors") }
+        if mayBeOriginsAlone, self != .originSignatureExpired {
+            parts += ["mirrors", "other renditions if allowed"]
+        }
         if mayBeExpiredSignature { parts.append("fresh URL if signed") }
         return parts.isEmpty ? "nothing" : parts.joined(separator: ", ")
     }

@@ -60,11 +60,13 @@ extension FailureCode {
             104, .inputDuplicate, .never,
             "Use a different name for each asset and a different key for each file."),
         row(105, .inputURL, .never, "Use an http or https URL without control characters."),
-        row(106, .inputField, .never, "Set the field to a value in the allowed range."),
+        row(
+            106, .inputField, .never,
+            "Change the field, or what it names, to what the message allows."),
         row(107, .inputTooLarge, .never, "Reduce the input to the limit in the message."),
         row(
             108, .inputDestination, .never,
-            "Use a destination that is writable and not in use."),
+            "Use a directory or a bucket that is writable and not in use."),
         row(
             110, .inputNotFound, .never,
             "Check the name or number with the command that lists such things, such as `dray catalog list`."

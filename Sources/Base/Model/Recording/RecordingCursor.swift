@@ -1,4 +1,4 @@
-/// The place from which a recording of a live title continues at its next reload: that in its HLS
+/// The position from which a recording of a live title continues at its next reload: that in its HLS
 /// playlists, or in its MPD.
 package struct RecordingCursor: Codable, Hashable, Sendable {
     /// A media playlist that is followed.
@@ -115,7 +115,7 @@ package struct RecordedEntry: Codable, Hashable, Sendable {
 
 /// The findings of a worker at a reload of a live title.
 package struct RecordingUpdate: Codable, Hashable, Sendable {
-    /// The place after `entries`.
+    /// The position after `entries`.
     package var cursor: RecordingCursor
     package var entries: [RecordedEntry]
     /// The multivariant playlist as it is stored in the end; nil for a media playlist, and after

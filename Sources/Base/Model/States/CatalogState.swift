@@ -2,7 +2,7 @@
 package enum CatalogState: String, Codable, CaseIterable, Sendable {
     /// Being submitted; nothing runs yet. Can move to running, completed, failed.
     case open
-    /// Its assets are in progress. Can move to interrupted, completed, failed, cancelled.
+    /// Its assets are in progress. Can move to interrupted, completed, failed, cancelled, removed.
     case running
     /// Its submitter disconnected. Can move to running, completed, failed.
     case interrupted
@@ -12,13 +12,15 @@ package enum CatalogState: String, Codable, CaseIterable, Sendable {
     case failed
     /// An operator ended it. Can move to running, completed, failed.
     case cancelled
+    /// All its assets were removed, or have expired. Can move to running, completed, failed.
+    case removed
 
-    package var isTerminal: Bool { [.completed, .failed, .cancelled].contains(self) }
+    package var isTerminal: Bool { [.completed, .failed, .cancelled, .removed].contains(self) }
 }
 
 /// An event of a catalog.
 package enum CatalogEvent: String, Codable, CaseIterable, Sendable {
-    /// Submitted, refreshed or retried: some of its assets are in progress.
+    /// Submitted, refreshed or retried, or assets are removed: some of them are in progress.
     case start
     /// Nothing is in progress, and nothing failed.
     case finished
@@ -28,6 +30,8 @@ package enum CatalogEvent: String, Codable, CaseIterable, Sendable {
     case cancel
     /// The submitter disconnected.
     case interrupt
+    /// Nothing is in progress, and the files of its last asset are gone.
+    case emptied
 }
 
 extension CatalogState {
@@ -37,11 +41,12 @@ extension CatalogState {
             .open: [.start: .running, .finished: .completed, .gaveUp: .failed],
             .running: [
                 .finished: .completed, .gaveUp: .failed, .cancel: .cancelled,
-                .interrupt: .interrupted,
+                .interrupt: .interrupted, .emptied: .removed,
             ],
             .interrupted: [.start: .running, .finished: .completed, .gaveUp: .failed],
             .completed: [.start: .running, .gaveUp: .failed],
             .failed: [.start: .running, .finished: .completed],
             .cancelled: [.start: .running, .finished: .completed, .gaveUp: .failed],
+            .removed: [.start: .running, .finished: .completed, .gaveUp: .failed],
         ])
 }

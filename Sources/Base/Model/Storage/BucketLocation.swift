@@ -3,7 +3,7 @@
 ///
 /// It has no credentials: each process finds its own. Canonical: one text for each value.
 package struct BucketLocation: Hashable, Sendable {
-    /// The place of the bucket's name in URLs.
+    /// The position of the bucket's name in URLs.
     package enum Style: String, Sendable {
         /// `https://endpoint/bucket/key`
         case path
@@ -197,11 +197,11 @@ extension BucketLocation: CustomStringConvertible {
             if let key { fields.append("kms-key=\(key)") }
         }
         if let storageClass { fields.append("storage-class=\(storageClass)") }
-        return place + (fields.isEmpty ? "" : "?" + fields.joined(separator: "&"))
+        return urlWithoutFields + (fields.isEmpty ? "" : "?" + fields.joined(separator: "&"))
     }
 
     /// The URL without its fields: `s3://bucket/prefix`.
-    package var place: String {
+    package var urlWithoutFields: String {
         "s3://\(bucket)" + (prefix.isEmpty ? "" : "/" + StorageURL.percentEncoded(prefix))
     }
 }

@@ -139,11 +139,11 @@ extension CacheLocation: CustomStringConvertible {
         // Without a port it would be that of the edge.
         let port = Self.port(of: edge) == nil ? "" : scheme == "http" ? ":80" : ":443"
         let fields = addresses.map { "pop=\($0)" + (Self.port(of: $0) == nil ? port : "") }
-        return place + (fields.isEmpty ? "" : "?" + fields.joined(separator: "&"))
+        return urlWithoutFields + (fields.isEmpty ? "" : "?" + fields.joined(separator: "&"))
     }
 
     /// The URL without its POPs: `cache:https://edge.example`.
-    package var place: String { "cache:\(url(of: edge))" }
+    package var urlWithoutFields: String { "cache:\(url(of: edge))" }
 }
 
 /// Returns a site's URL for people, without secrets; that of a cache with its POPs, by which it

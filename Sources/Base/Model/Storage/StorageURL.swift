@@ -4,32 +4,32 @@
 /// Canonical: each location has one form (no doubled or trailing slash), so that equal sites
 /// compare equal. Source: RFC 8089.
 package struct StorageURL: Hashable, Sendable {
-    package enum Place: Hashable, Sendable {
+    package enum Location: Hashable, Sendable {
         /// A directory: absolute, without `.` or `..`.
         case directory(String)
         case bucket(BucketLocation)
         case cache(CacheLocation)
     }
 
-    package let place: Place
+    package let location: Location
 
     /// The path of a directory; for a bucket or cache its URL without fields, for people alone.
     package var path: String {
-        switch place {
+        switch location {
         case .directory(let path): path
-        case .bucket(let bucket): bucket.place
-        case .cache(let cache): cache.place
+        case .bucket(let bucket): bucket.urlWithoutFields
+        case .cache(let cache): cache.urlWithoutFields
         }
     }
 
     /// The bucket; nil for a directory.
     package var bucket: BucketLocation? {
-        if case .bucket(let bucket) = place { bucket } else { nil }
+        if case .bucket(let bucket) = location { bucket } else { nil }
     }
 
     /// The cache; nil for storage.
     package var cache: CacheLocation? {
-        if case .cache(let cache) = place { cache } else { nil }
+        if case .cache(let cache) = location { cache } else { nil }
     }
 
     /// Parses a site's stored URL.
@@ -66,9 +66,9 @@ package struct StorageURL: Hashable, Sendable {
         try self.init(directory: decoded)
     }
 
-    private init(bucket: BucketLocation) { place = .bucket(bucket) }
+    private init(bucket: BucketLocation) { location = .bucket(bucket) }
 
-    private init(cache: CacheLocation) { place = .cache(cache) }
+    private init(cache: CacheLocation) { location = .cache(cache) }
 
     private static var otherScheme: Failure {
         unreachable(
@@ -85,7 +85,7 @@ package struct StorageURL: Hashable, Sendable {
         guard !components.contains(where: { $0 == "." || $0 == ".." }) else {
             throw Failure(.storagePathRefused, "a site's directory has no . or .. in its path")
         }
-        place = .directory("/" + components.joined(separator: "/"))
+        location = .directory("/" + components.joined(separator: "/"))
     }
 
     private static func unreachable(_ message: String) -> Failure {
@@ -117,7 +117,7 @@ package struct StorageURL: Hashable, Sendable {
 extension StorageURL: CustomStringConvertible {
     /// `file://` and the path, percent-encoded as RFC 3986 requires, or the bucket's or cache's URL.
     package var description: String {
-        switch place {
+        switch location {
         case .directory(let path): "file://" + Self.percentEncoded(path)
         case .bucket(let bucket): bucket.description
         case .cache(let cache): cache.description
@@ -143,7 +143,7 @@ extension StorageURL: CustomStringConvertible {
 }
 
 extension StorageURL {
-    /// Returns true if this is the place of `root` or lies below it, by the components of their
+    /// Returns true if this is the location of `root` or lies below it, by the components of their
     /// paths. A bucket's fields must be those of the root.
     package func isWithin(_ root: StorageURL) -> Bool {
         Self.isSite(description, within: root.description)

@@ -11,9 +11,9 @@ package import Transfer
 package final class DoctorSession: Service {
     /// The subject of the checks.
     package struct Subject: Sendable {
-        /// The cluster; nil if it cannot be determined, for the reason `placeFailure`.
-        package var place: ClusterPlace?
-        package var placeFailure: Failure?
+        /// The cluster; nil if it cannot be determined, for the reason `endpointFailure`.
+        package var endpoint: ClusterEndpoint?
+        package var endpointFailure: Failure?
         /// True if somebody named the cluster, so that it must answer.
         package var isNamed = false
         /// Read without a coordinator; nil for the coordinator's own diagnosis.
@@ -165,11 +165,11 @@ package final class DoctorSession: Service {
         var cluster = Cluster()
         let client: CoordinatorClient
         do throws(Failure) {
-            guard let place = subject.place else {
-                throw subject.placeFailure
+            guard let endpoint = subject.endpoint else {
+                throw subject.endpointFailure
                     ?? Failure(.clusterCoordinatorUnreachable, "no coordinator is named")
             }
-            client = try place.client(timeoutSeconds: Self.requestSeconds, isProbe: true)
+            client = try endpoint.client(timeoutSeconds: Self.requestSeconds, isProbe: true)
         } catch {
             cluster.fail(.coordinators, .coordinators, "coordinator", error)
             cluster.skipLists(because: "no coordinator could be asked")

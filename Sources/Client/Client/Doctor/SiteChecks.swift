@@ -95,9 +95,9 @@ enum SiteChecks {
         case .success(let found): check = found
         }
         let left = check.availableBytes - floorBytes
-        let place = check.isOnNetwork ? ", on the network" : ""
+        let medium = check.isOnNetwork ? ", on the network" : ""
         let finding =
-            "writes, syncs and renames; \(HumanFormat.bytes(max(left, 0))) free\(place)"
+            "writes, syncs and renames; \(HumanFormat.bytes(max(left, 0))) free\(medium)"
         guard left >= minAvailableBytes else {
             return .warning(
                 .storage, name, finding, advice: "Free space, or enlarge the file system.",

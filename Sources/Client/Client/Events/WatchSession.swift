@@ -164,7 +164,7 @@ extension ExitCode {
     /// The exit code of a catalog that has ended; nil for one that has not.
     init?(endOf status: CatalogStatus) {
         switch status.state {
-        case .completed: self = status.missedDeadline ? .deadlineMissed : .success
+        case .completed, .removed: self = status.missedDeadline ? .deadlineMissed : .success
         case .failed: self = .someFailed
         case .cancelled: self = .cancelled
         case .interrupted: self = .interrupted

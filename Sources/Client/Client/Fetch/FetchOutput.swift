@@ -54,19 +54,19 @@ package final class FetchOutput: TransferSink {
             throw Self.failure(path, "already exists; choose another name with -o")
         }
         do throws(OutputFileError) {
-            guard let place = try FileLocation.ofFile(path) else {
+            guard let location = try FileLocation.ofFile(path) else {
                 (file, kept, mode) = (try OutputFile(path), nil, nil)
                 mayBlock = true
                 return
             }
-            mode = place.permissions.map { $0 & 0o777 }
+            mode = location.permissions.map { $0 & 0o777 }
             mayBlock = false
-            kept = KeptFile(beside: place)
+            kept = KeptFile(beside: location)
             file =
                 if let kept {
-                    OutputFile(continuing: kept.file, named: kept.name, place)
+                    OutputFile(continuing: kept.file, named: kept.name, location)
                 } else {
-                    try OutputFile(place)
+                    try OutputFile(location)
                 }
         } catch {
             throw Self.failure(path, error.reason)
@@ -115,8 +115,8 @@ package final class FetchOutput: TransferSink {
 
     /// Waits until a pipe takes `PIPE_BUF` bytes without blocking (POSIX, pipe(7)), or `stop`.
     private func waitForReader() throws(Failure) {
-        var place = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        while poll(&place, 1, 100) == 0 {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        while poll(&polled, 1, 100) == 0 {
             guard !isStopped.load(ordering: .relaxed) else {
                 throw Failure(.workerCancelled, "interrupted")
             }

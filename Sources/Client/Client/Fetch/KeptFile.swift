@@ -22,13 +22,13 @@ final class KeptFile: Sendable {
     /// Writes records in order, off the threads that receive bytes.
     private let writer = DispatchQueue(label: "dray.fetch.record")
 
-    /// Minimum bytes worth keeping when the command ends; the same as at a site.
-    private static let minimumBytes: Int64 = 1 << 20
+    /// Minimum bytes worth keeping when the command ends; the same as at a site after a pause.
+    private static let minimumBytes: Int64 = 64 << 10
 
     /// Opens the file; returns nil if another process or user has it, or if it cannot be created.
-    init?(beside place: FileLocation) {
-        name = ".\(place.name).dray-part"
-        path = place.directoryPath + name
+    init?(beside location: FileLocation) {
+        name = ".\(location.name).dray-part"
+        path = location.directoryPath + name
         guard let opened = Self.open(path) else { return nil }
         file = FileDescriptor(owning: opened)
     }

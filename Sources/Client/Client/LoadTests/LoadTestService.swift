@@ -9,7 +9,7 @@ package final class LoadTestService: DrainableService {
     package let name = "load test"
     private let scenario: LoadScenario
     private let mode: LoadTestSession.Mode
-    private let place: any LoadPlace
+    private let backend: any LoadBackend
     private let isConfirmed: Bool
     private let display: LoadTestDisplay
     private let metrics: LoadMetrics
@@ -26,14 +26,14 @@ package final class LoadTestService: DrainableService {
     ///   - pause: waits before such a load, and before a further try of a search.
     ///   - errorForUser: converts an error of the scenario to one for the user.
     package init(
-        _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ place: any LoadPlace,
+        _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ backend: any LoadBackend,
         isConfirmed: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics,
         pause: @escaping Pause = { try await Task.sleep(for: .seconds($0)) },
         errorForUser: @escaping @Sendable (any Error) -> any Error = { $0 }
     ) {
         self.scenario = scenario
         self.mode = mode
-        self.place = place
+        self.backend = backend
         self.isConfirmed = isConfirmed
         self.display = display
         self.metrics = metrics
@@ -68,7 +68,7 @@ package final class LoadTestService: DrainableService {
 
     private func prepareAndRun() async throws {
         let ready: PreparedLoad
-        do { ready = try await place.prepare(scenario) } catch { throw errorForUser(error) }
+        do { ready = try await backend.prepare(scenario) } catch { throw errorForUser(error) }
         try Task.checkCancellation()
         try await notify(of: ready.publicHosts)
         let session = LoadTestSession(
@@ -77,8 +77,8 @@ package final class LoadTestService: DrainableService {
                 display.begin(step, scenario)
                 metrics.begin(scenario)
             },
-            follower: { [display, metrics, place] interval, result in
-                display.show(interval, result, cores: place.generators.cores)
+            follower: { [display, metrics, backend] interval, result in
+                display.show(interval, result, cores: backend.generators.cores)
                 metrics.take(interval, result)
             },
             onChange: { [display, metrics] scenario in
@@ -94,7 +94,7 @@ package final class LoadTestService: DrainableService {
         found.withLock { $0 = outcome }
     }
 
-    package func stop() async { place.close() }
+    package func stop() async { backend.close() }
 
     private func notify(of hosts: [(host: String, address: String)]) async throws {
         let mode: PublicNotice.Mode =

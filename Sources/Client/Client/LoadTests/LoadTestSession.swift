@@ -307,7 +307,7 @@ extension LoadScenario {
         var scenario = self
         scenario.stages = [LoadStage(seconds: seconds, from: level, to: level)]
         scenario.warmUpSeconds = min(2, (seconds / 5).rounded(.down))
-        scenario.makePlacesForUsers()
+        scenario.allowConcurrencyForUsers()
         scenario.caps.durationSeconds = nil
         return scenario
     }
@@ -318,13 +318,13 @@ extension LoadScenario {
         scenario.stages = stages.map {
             LoadStage(seconds: $0.seconds, from: $0.from * factor, to: $0.to * factor)
         }
-        scenario.makePlacesForUsers()
+        scenario.allowConcurrencyForUsers()
         return scenario
     }
 
     /// Raises the concurrency to that of the step's users.
-    private mutating func makePlacesForUsers() {
+    private mutating func allowConcurrencyForUsers() {
         guard user == .requests else { return }
-        http.concurrency = http.concurrency.map { max($0, placesForUsers) }
+        http.concurrency = http.concurrency.map { max($0, concurrencyForUsers) }
     }
 }

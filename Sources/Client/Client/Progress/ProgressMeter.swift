@@ -78,7 +78,7 @@ struct ProgressMeter {
             highest.value = max(highest.value, known.value)
             window.update(to: known.done, atSeconds: seconds)
         }
-        waits.update(status.state == .running ? status.waits ?? [] : [], atSeconds: seconds)
+        waits.update(status.waits ?? [], atSeconds: seconds, ofRun: totals.seconds)
         // The speed before a wait does not predict the speed after it.
         if waits.current.contains(where: \.stopsWork) {
             window = ProgressWindow()

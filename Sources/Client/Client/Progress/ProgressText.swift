@@ -140,20 +140,13 @@ struct ProgressText {
     }
 
     /// The line of what the catalog waits for.
-    private var waits: String? {
-        let waits = meter.waits.current
-        // Nothing is tried again: the files that a worker may still be storing are deleted after it.
-        if status.isOnlyRemoving, waits.contains(where: { $0.reason == .retry(nil) }) {
-            return "waits: workers may still be storing files"
-        }
-        return WaitText.line(waits)
-    }
+    private var waits: String? { WaitText.line(meter.waits.current) }
 
     /// The single line without a terminal, as in a log.
     var plainLine: String {
-        let place = site.map { " at \(printable($0))" } ?? ""
+        let siteText = site.map { " at \(printable($0))" } ?? ""
         let parts = status.isOnlyRemoving ? removalParts : progressParts
-        return "\(printable(status.name))\(place): \(parts.joined(separator: ", "))"
+        return "\(printable(status.name))\(siteText): \(parts.joined(separator: ", "))"
     }
 
     private var removalParts: [String] {
@@ -252,6 +245,9 @@ extension CatalogStatus {
         guard state == .running, let paused = totals.paused else { return false }
         return totals.ended + paused + (totals.removing ?? 0) >= totals.assets
     }
+
+    /// True while it runs, or waits for something.
+    package var isUnderWay: Bool { state == .running || waits != nil }
 
     /// Its state for people.
     package var shownState: String { isPaused ? "paused" : state.rawValue }

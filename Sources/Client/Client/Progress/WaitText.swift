@@ -31,11 +31,14 @@ package enum WaitText {
                     + printable(queue)
         case .retry(let code):
             let after = code.map { ", after \($0)" } ?? ""
-            return "the next retry is \(time ?? "due")\(after)"
+            return "the next retry is \(wait.seconds == 0 ? "due" : time ?? "due")\(after)"
         case .workerSilent(let worker, let leases):
             let name = worker.map { "worker \(printable($0))" } ?? "a worker"
             let more = leases > 1 ? " (\(HumanFormat.count(leases)) leases)" : ""
             return "\(name) does not answer; its lease\(more) ends \(time ?? "soon")"
+        case .workerStoring:
+            return "workers may still be storing some of its files, which are deleted "
+                + (time ?? "later")
         case .originCooldown(let origin, let code, let origins):
             let reason = code.map { ", after \($0)" } ?? ""
             return "the cooldown of \(name(origin, origins)) ends \(time ?? "later")\(reason)"
@@ -84,6 +87,7 @@ package enum WaitText {
         case "noWorker": "no worker"
         case "retry": "retries"
         case "workerSilent": "leases of lost workers"
+        case "workerStoring": "files that workers may be storing"
         case "originCooldown": "cooldowns of origins"
         case "originLimit": "limits of origins"
         case "paused": "paused assets"

@@ -176,6 +176,8 @@ package struct ReportWriter {
 
     private struct Rest: Encodable {
         let kind: AssetKind
+        /// Renditions that a title lacks; nil for none.
+        let leftOut: [LeftOutRendition]?
         let media: Media?
         let missing: [AssetStatus.MissingSidecar]?
         let name: String
@@ -193,6 +195,7 @@ package struct ReportWriter {
             let asset = secret.redacted
             (kind, name, state, url) = (asset.kind, asset.name, asset.state, asset.url)
             media = findings.flatMap { Media(asset, $0) }
+            leftOut = asset.leftOut
             missing = asset.missing
             path = asset.path
             recording = asset.recording

@@ -12,6 +12,10 @@ struct RunSummary {
     var columns: Int?
     /// Number of missing optional sidecars.
     var missingSidecars = 0
+    /// Number of titles that lack renditions.
+    var titlesWithoutRenditions = 0
+    /// The first of these renditions, a line each.
+    var leftOut = ""
     /// Number of titles whose manifests break rules.
     var titlesWithWarnings = 0
     /// The first of these warnings.
@@ -21,7 +25,7 @@ struct RunSummary {
 
     /// Maximum number of failed assets in the list.
     static let listedFailures = 20
-    /// Maximum number of warnings in the list.
+    /// Maximum number of warnings in the list, and of titles without renditions.
     static let listedWarnings = 5
 
     /// A heading and a table with one row.
@@ -56,6 +60,10 @@ struct RunSummary {
         if missingSidecars > 0 {
             text += "\n\(HumanFormat.count(missingSidecars, "sidecar")) missing, see --report\n"
         }
+        if titlesWithoutRenditions > 0 {
+            let titles = HumanFormat.count(titlesWithoutRenditions, "title")
+            text += "\n\(titles) without renditions, see --report or dray assets\n\(leftOut)"
+        }
         if titlesWithWarnings > 0 {
             let titles = HumanFormat.count(titlesWithWarnings, "title")
             text += "\n\(titles) with manifests that break rules, see --report or dray assets\n"
@@ -64,13 +72,19 @@ struct RunSummary {
         return text
     }
 
-    /// Adds missing sidecars and manifest warnings, which only the assets' pages have.
+    /// Adds what only the assets' pages have: missing sidecars and renditions, and warnings.
     mutating func complete(_ client: CoordinatorClient) async throws(Failure) {
         var after: String?
         repeat {
             let page = try await client.assets(of: status.id, after: after)
             for asset in page.assets {
                 missingSidecars += asset.missing?.count ?? 0
+                if asset.leftOut != nil {
+                    if titlesWithoutRenditions < Self.listedWarnings {
+                        leftOut += LeftOutText.lines([asset])
+                    }
+                    titlesWithoutRenditions += 1
+                }
                 guard let found = asset.warnings else { continue }
                 titlesWithWarnings += 1
                 warnings.add(found)
@@ -92,6 +106,7 @@ struct RunSummary {
                 + "\(HumanFormat.count(totals.assets, "asset")) cancelled"
                 + (totals.failed > 0 ? ", \(HumanFormat.count(totals.failed)) failed" : "")
         case .interrupted: return "interrupted"
+        case .removed: return "removed"
         case .open, .running: return "running"
         }
     }
@@ -107,8 +122,8 @@ struct RunSummary {
         }
         let rest = total - min(failed.count, listedFailures)
         if rest > 0 {
-            let place = reportPath.map(printable) ?? "a report: run again with --report FILE"
-            text += "and \(HumanFormat.count(rest)) more, see \(place)\n"
+            let report = reportPath.map(printable) ?? "a report: run again with --report FILE"
+            text += "and \(HumanFormat.count(rest)) more, see \(report)\n"
         }
         return text
     }

@@ -22,18 +22,18 @@ package final class Adoption: Sendable {
         var uncopied = 0
     }
 
-    private enum Place {
+    private enum Location {
         /// Absolute paths without a slash at their ends.
         case directory(String, site: String)
         /// The mirror is the site.
         case bucket(S3Storage)
     }
 
-    private let place: Place
+    private let location: Location
     private let state = Mutex(State())
 
     package init(directory: String, site: String) {
-        place = .directory(directory, site: site)
+        location = .directory(directory, site: site)
     }
 
     /// Adopts the objects of a bucket, with the credentials of this process. Sends nothing yet.
@@ -46,11 +46,11 @@ package final class Adoption: Sendable {
     }
 
     /// Adopts the objects of an open bucket.
-    package init(_ storage: S3Storage) { place = .bucket(storage) }
+    package init(_ storage: S3Storage) { location = .bucket(storage) }
 
     /// Throws if a bucket cannot be read: without its objects, everything would be fetched.
     package func check() async throws(Failure) {
-        if case .bucket(let storage) = place { _ = try await storage.list() }
+        if case .bucket(let storage) = location { _ = try await storage.list() }
     }
 
     /// Throws `input.unreadable` for a mirror that is no directory.
@@ -65,7 +65,7 @@ package final class Adoption: Sendable {
     /// Returns assets with the files that may be theirs. A file that the list has a digest of is
     /// compared by its worker. Blocks for the files of a directory.
     func offer(_ assets: [AssetSubmission]) async throws(Failure) -> [AssetSubmission] {
-        switch place {
+        switch location {
         case .directory(let directory, let site):
             assets.map { offer($0, from: directory, to: site) }
         case .bucket(let storage): try await offer(assets, in: storage)
@@ -181,8 +181,8 @@ package final class Adoption: Sendable {
         _ asset: AssetSubmission, from directory: String, to site: String
     ) {
         let path = String(asset.key.drop { $0 != "/" }.dropFirst())
-        for place in [asset.key, path] {
-            guard !place.isEmpty, let source = Self.open(place, in: directory) else { continue }
+        for key in [asset.key, path] {
+            guard !key.isEmpty, let source = Self.open(key, in: directory) else { continue }
             guard let sha256 = asset.sha256 else {
                 return state.withLock { $0.undescribed += 1 }
             }

@@ -8,8 +8,13 @@ import Text
 /// Starts an audit of a site, and follows it to its end.
 package struct AuditFollower: Sendable {
     private let lines: LiveLines
+    /// True for a private cluster, which ends with the command.
+    private let isPrivate: Bool
 
-    package init(mode: LiveLines.Mode) { lines = LiveLines(mode: mode) }
+    package init(mode: LiveLines.Mode, isPrivate: Bool) {
+        lines = LiveLines(mode: mode)
+        self.isPrivate = isPrivate
+    }
 
     /// Interval of requests for the progress.
     private static let pause = Duration.milliseconds(200)
@@ -43,7 +48,8 @@ package struct AuditFollower: Sendable {
         }
     }
 
-    /// Follows an audit to its end.
+    /// Follows an audit to its end. If the task is cancelled, reports what becomes of the audit, and
+    /// throws `worker.cancelled`.
     package func follow(
         _ audit: SiteAuditStatus, _ client: CoordinatorClient
     ) async throws(Failure) -> SiteAuditStatus {
@@ -53,12 +59,25 @@ package struct AuditFollower: Sendable {
             show(status)
             do {
                 try await Task.sleep(for: Self.pause)
+                status = try await client.siteAudit(status.id)
             } catch {
-                throw Failure(.workerCancelled, "interrupted")
+                guard Task.isCancelled else { throw error as? Failure ?? Self.interrupted }
+                lines.end()
+                reportInterruption(of: status)
+                throw Self.interrupted
             }
-            status = try await client.siteAudit(status.id)
         }
         return status
+    }
+
+    private static let interrupted = Failure(.workerCancelled, "interrupted")
+
+    private func reportInterruption(of audit: SiteAuditStatus) {
+        lines.note(
+            isPrivate
+                ? "interrupted; run the same command again to continue audit \(audit.id)"
+                : "the cluster continues audit \(audit.id). Progress: `dray audit show \(audit.id)`; "
+                    + "`dray audit cancel \(audit.id)` ends it", isNeeded: true)
     }
 
     /// Waits until the site's queue has no jobs, in a cluster that ends with the command.
@@ -80,7 +99,11 @@ package struct AuditFollower: Sendable {
             do {
                 try await Task.sleep(for: Self.pause)
             } catch {
-                throw Failure(.workerCancelled, "interrupted")
+                lines.end()
+                lines.note(
+                    "interrupted; the same command, or `dray up`, continues the repairs",
+                    isNeeded: true)
+                throw Self.interrupted
             }
         }
     }
@@ -120,11 +143,20 @@ package enum AuditText {
             + "; \(HumanFormat.count(status.files, "file")), \(HumanFormat.bytes(status.bytes))"
         if status.isDeep { text += ", \(HumanFormat.bytes(status.readBytes)) read" }
         text += " in \(HumanFormat.duration(seconds: seconds))\n"
+        if let files = status.uncomparedFiles {
+            text +=
+                "  of these \(HumanFormat.count(files, "file")), "
+                + "\(HumanFormat.bytes(status.uncomparedBytes ?? 0)) not compared: put aside, to be "
+                + "deleted, or written again\n"
+        }
         if let failure = status.failure {
             text += "  \(printable(failure.message)) (\(failure.code))\n"
         }
         for count in status.findings {
             text += "  \(HumanFormat.count(count.found)) \(count.kind.rawValue)"
+            if count.kind == .leftover, let bytes = count.bytes {
+                text += ", \(HumanFormat.bytes(bytes))"
+            }
             if count.repaired > 0 {
                 let done = count.kind == .leftover ? "removed" : "queued again"
                 text += ", \(HumanFormat.count(count.repaired)) \(done)"

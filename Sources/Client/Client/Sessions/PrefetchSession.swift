@@ -73,6 +73,8 @@ package final class PrefetchSession: FollowingSession {
         }
     }
 
+    package var messages: InterruptMessages { plan.adoption == nil ? .submission : .adoption }
+
     private let plan: Plan
     private let makeClient: @Sendable () throws -> CoordinatorClient
     private let display: ProgressDisplay

@@ -11,6 +11,7 @@ import Text
 /// `PrefetchSession`.
 package final class RefreshSession: FollowingSession {
     package let name = "refresh"
+    package let messages = InterruptMessages.refresh
 
     package struct Plan: Sendable {
         package var catalog: CatalogReference
@@ -190,7 +191,7 @@ package final class RefreshSession: FollowingSession {
         switch status.state {
         // Assets that were cancelled before the refresh also make a catalog cancelled.
         case .cancelled where summary.isCancelled: state.set(.cancelled)
-        case .completed, .failed, .cancelled:
+        case .completed, .failed, .cancelled, .removed:
             state.set(!isWell ? .someFailed : status.missedDeadline ? .deadlineMissed : .success)
         case .interrupted, .open, .running: state.set(.interrupted)
         }

@@ -18,7 +18,7 @@ package final class RemovalSession: FollowingSession {
         package var printsJSON: Bool
         package var isQuiet: Bool
         package var isEmbedded: Bool
-        /// True to ask on the terminal before all files of a catalog are deleted.
+        /// True to ask on the terminal before files are deleted.
         package var asks: Bool
 
         package init(
@@ -32,6 +32,8 @@ package final class RemovalSession: FollowingSession {
             self.isEmbedded = isEmbedded
         }
     }
+
+    package var messages: InterruptMessages { .removal(isEmbedded: plan.isEmbedded) }
 
     private let plan: Plan
     private let makeClient: @Sendable () throws -> CoordinatorClient
@@ -59,9 +61,10 @@ package final class RemovalSession: FollowingSession {
         try await client.readiness(retrySeconds: 3)
         guard try await isConfirmed(client) else { return state.set(.usage) }
         let answer = try await client.apply(plan.selection, retrySeconds: 10)
-        guard answer.assets > 0, let catalog = answer.catalog else {
+        let assets = try await underWay(answer, client)
+        guard assets > 0, let catalog = answer.catalog else {
             display.end()
-            try report(Outcome(answer, nil))
+            try report(Outcome(0, nil))
             return state.set(.success)
         }
         state.detachment.begin()
@@ -69,14 +72,30 @@ package final class RemovalSession: FollowingSession {
         state.detachment.end()
         display.end()
         if let status {
-            try report(Outcome(answer, status))
+            try report(Outcome(assets, status))
             state.set(.success)
         } else {
-            Console.note(
-                "the cluster continues to delete files. Progress: \(CatalogHints.follow) \(catalog)"
-            )
+            if !plan.isEmbedded {
+                Console.note(
+                    "the cluster continues to delete files. Progress: \(CatalogHints.follow) "
+                        + "\(catalog)")
+            }
             state.set(state.detachment.hasHappened ? .success : .interrupted)
         }
+    }
+
+    /// Returns how many assets are to be followed: those of the answer or, without any, those whose
+    /// removal an earlier command has begun.
+    private func underWay(
+        _ answer: SelectionAnswer, _ client: CoordinatorClient
+    ) async throws(Failure) -> Int {
+        guard answer.assets == 0, let catalog = answer.catalog else { return answer.assets }
+        let status = try await client.status(of: catalog, withActive: false, retrySeconds: 10)
+        let removing = status.totals.removing ?? 0
+        if removing > 0 {
+            display.note("nothing else to remove; an earlier removal of this catalog continues")
+        }
+        return removing
     }
 
     /// Seconds after which a question without an answer counts as no.
@@ -88,8 +107,9 @@ package final class RemovalSession: FollowingSession {
         guard plan.asks, let catalog = plan.selection.catalog else { return true }
         try await Self.checkKnown(catalog, client)
         let name = printable(catalog.name ?? catalog.id.map { "\($0)" } ?? "")
-        let question = "dray: delete all files of catalog \(name) from the edge? (y or n) "
-        guard isatty(STDERR_FILENO) == 1 else { throw Self.unconfirmed }
+        let files = selectsSome ? "the files of the selected assets" : "all files"
+        let question = "dray: delete \(files) of catalog \(name) from the edge? (y or n) "
+        guard isatty(STDERR_FILENO) == 1 else { throw unconfirmed }
         let draining = state.draining
         let answer = await withTaskGroup(of: TerminalQuestion.Answer.self) { group in
             group.addTask {
@@ -104,17 +124,28 @@ package final class RemovalSession: FollowingSession {
         }
         switch answer {
         case .line(let text) where ["y", "yes"].contains(text.lowercased()): return true
-        case .noTerminal: throw Self.unconfirmed
+        case .noTerminal: throw unconfirmed
         case .line, .none:
             Console.note("nothing was removed")
             return false
         }
     }
 
-    private static var unconfirmed: UsageError {
-        UsageError(
-            "removing a catalog deletes all its files from the edge",
-            hint: "Add --yes to confirm, or keep the files: `dray catalog forget`.")
+    /// True if the selection may leave out assets of the catalog.
+    private var selectsSome: Bool {
+        let selection = plan.selection
+        return selection.name != nil || selection.states != nil || selection.failureCode != nil
+    }
+
+    private var unconfirmed: UsageError {
+        guard selectsSome else {
+            return UsageError(
+                "removing a catalog deletes all its files from the edge",
+                hint: "Add --yes to confirm, or keep the files: `dray catalog forget`.")
+        }
+        return UsageError(
+            "removing assets deletes their files from the edge",
+            hint: "Add --yes to confirm; `dray assets list` shows what the same options select.")
     }
 
     /// Throws `input.notFound` or `input.ambiguous` for a catalog that cannot be meant.
@@ -171,8 +202,8 @@ package final class RemovalSession: FollowingSession {
         let freedFiles: Int
         let freedBytes: Int64
 
-        init(_ answer: SelectionAnswer, _ status: CatalogStatus?) {
-            assets = answer.assets
+        init(_ assets: Int, _ status: CatalogStatus?) {
+            self.assets = assets
             freedFiles = status?.totals.freedFiles ?? 0
             freedBytes = status?.totals.freedBytes ?? 0
         }

@@ -6,6 +6,8 @@ package import Services
 /// A session that follows a cluster's catalog to its end.
 package protocol FollowingSession: DrainableService {
     var state: SessionState { get }
+    /// Its messages about a signal.
+    var messages: InterruptMessages { get }
     /// True between the start of `run` and its end.
     var isUnderWay: Bool { get }
     /// The exit code; nil while it runs and if `run` threw.
@@ -36,8 +38,8 @@ package enum SessionRun {
         defer { display.end() }
         let (passed, sender) = AsyncStream.makeStream(of: Int32.self)
         let received = try ProcessSignals.stream()
-        let control = InterruptControl(
-            policy: InterruptPolicy(choice), session: session, display: display)
+        let policy = InterruptPolicy(choice, hasChoice: session.messages.choice != nil)
+        let control = InterruptControl(policy: policy, session: session, display: display)
         let listener = Task { await control.run(received) { sender.yield($0) } }
         defer { listener.cancel() }
         let group = ServiceGroup(
@@ -55,9 +57,9 @@ package enum SessionRun {
         // A catalog that ended before the signal took effect has its own exit code.
         if let exitCode = session.exitCode, exitCode != .interrupted { return exitCode }
         if case .finished = ending, session.exitCode == .interrupted {
-            Console.note("another process interrupted the catalog; run the command again to resume")
-        } else {
-            Console.note("interrupted; run the same command again to resume")
+            Console.note(session.messages.interruptedByAnother)
+        } else if let text = session.messages.interrupted {
+            Console.note(text)
         }
         return .interrupted
     }
@@ -78,10 +80,8 @@ package enum SessionRun {
 
         func drain() async {
             draining.trigger()
-            guard session.isUnderWay else { return }
-            display.note(
-                "stopping: current transfers finish or are returned; Ctrl-C again stops "
-                    + "at once")
+            guard session.isUnderWay, let text = session.messages.stopping else { return }
+            display.note("stopping: \(text); Ctrl-C again stops at once")
         }
     }
 }

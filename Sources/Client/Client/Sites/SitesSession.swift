@@ -15,6 +15,7 @@ import Text
 /// where these serve their files.
 package final class SitesSession: FollowingSession {
     package let name = "prefetch"
+    package let messages = InterruptMessages.submission
 
     package struct Plan: Sendable {
         /// The catalog of every site; its storage URL is ignored.

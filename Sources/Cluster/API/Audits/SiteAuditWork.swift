@@ -20,6 +20,8 @@ package struct SiteAuditGrant: Codable, Sendable {
 
     package struct Work: Codable, Sendable {
         package var site: LeasedSite
+        /// Identity of the database, to which numbers of assets belong; nil if unknown.
+        package var cluster: ClusterID?
         /// The worker holds the audit for that long after its last request for it.
         package var seconds: Double
         package var isDeep: Bool
@@ -180,6 +182,10 @@ package struct SiteAuditReport: Codable, Sendable {
     package var readBytes: Int64 = 0
     /// Recorded files of the page.
     package var checkedFiles: Int64 = 0
+    /// Files that were put aside or are to be deleted: they may be there or not, and are not compared.
+    /// Nil is 0, as for their bytes.
+    package var uncomparedFiles: Int64?
+    package var uncomparedBytes: Int64?
     /// At most `WireLimits.findingsPerAuditReport`.
     package var findings: [Finding] = []
     /// The reason why the worker cannot continue.

@@ -47,6 +47,10 @@ package struct SiteAuditStatus: Codable, Hashable, Sendable {
     package var expectedBytes: Int64?
     /// Recorded files that were compared.
     package var checkedFiles: Int64
+    /// Files that are there and were not compared, because they may be there or not: they were put
+    /// aside, or are to be deleted. Nil is 0, as for their bytes.
+    package var uncomparedFiles: Int64?
+    package var uncomparedBytes: Int64?
     /// Files found at the site.
     package var files: Int64
     /// Length of these files.
@@ -66,11 +70,14 @@ package struct SiteAuditStatus: Codable, Hashable, Sendable {
         package var found: Int64
         /// Queued again, or removed.
         package var repaired: Int64
+        /// Bytes of those that are there; nil for none.
+        package var bytes: Int64?
 
-        package init(kind: AuditFindingKind, found: Int64, repaired: Int64) {
+        package init(kind: AuditFindingKind, found: Int64, repaired: Int64, bytes: Int64? = nil) {
             self.kind = kind
             self.found = found
             self.repaired = repaired
+            self.bytes = bytes
         }
     }
 

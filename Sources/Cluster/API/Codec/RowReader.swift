@@ -64,9 +64,9 @@ package struct RowReader<Field: WireField>: FieldCoder {
                 context("the field has more than \(maxBytes) bytes.", FieldName(field)))
         }
         if isStrict {
-            let place = (path.map(\.stringValue) + [FieldName(field).stringValue])
+            let location = (path.map(\.stringValue) + [FieldName(field).stringValue])
                 .joined(separator: ".")
-            try JSONShape.check(Array(text), place)
+            try JSONShape.check(Array(text), location)
         }
         do {
             value = try WireJSON.json(Value.self, from: Data(text), isStrict: isStrict)

@@ -38,7 +38,7 @@ package struct LoadTestJoin: Codable, Sendable {
 }
 
 /// The answer to `LoadTestJoin`.
-package struct LoadTestPlace: Codable, Sendable {
+package struct LoadTestAssignment: Codable, Sendable {
     /// Nil if no worker is needed any more, or if this one has had its shard.
     package var scenario: String?
     /// Number of parts of the test's data; nil without data.

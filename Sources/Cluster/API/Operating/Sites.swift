@@ -77,8 +77,8 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var auditRepairs = false
     /// The URL under which a web server serves its files; nil for none.
     package var serves: String?
-    /// Bytes stored there by the records of its catalogs, until they are deleted; an object of two catalogs counts
-    /// twice.
+    /// Bytes stored there by the records of its catalogs, until they are deleted; an object of two
+    /// catalogs counts twice. Nil for a cache, which stores nothing for Dray.
     package var usedBytes: Int64?
     /// Free bytes of its file system, as last reported by workers; nil before.
     package var availableBytes: Int64?

@@ -14,6 +14,11 @@ extension AssetStatus {
             sidecar.url = Model.redacted(url: sidecar.url)
             return sidecar
         }
+        copy.leftOut = leftOut?.map { rendition in
+            var rendition = rendition
+            rendition.key = Redaction.key(rendition.key)
+            return rendition
+        }
         return copy
     }
 

@@ -1,6 +1,6 @@
 package import Model
 
-/// A reason why no job of a running catalog runs.
+/// A reason why no job of a catalog runs, and none of its removed files is deleted.
 package struct CatalogWait: Hashable, Sendable {
     package var reason: Reason
     /// Seconds until it ends, by the database's clock; nil if unknown.
@@ -21,6 +21,9 @@ package struct CatalogWait: Hashable, Sendable {
         case retry(FailureCode?)
         /// Jobs are leased by workers without heartbeats, until the first of the leases ends.
         case workerSilent(worker: String?, leases: Int)
+        /// Workers may still be storing files of jobs that were taken away from them; these files are
+        /// deleted after that.
+        case workerStoring
         /// Origins are in cooldown; the first one, and their number.
         case originCooldown(origin: String, code: FailureCode?, origins: Int)
         /// The limits of origins are used up; the first one, and their number.
@@ -65,7 +68,8 @@ package struct CatalogWait: Hashable, Sendable {
                 catalogSeconds = max(catalogSeconds, wait.seconds ?? 0)
             case .schedule: catalogSeconds = max(catalogSeconds, wait.seconds ?? .infinity)
             case .paused: jobSeconds.append(.infinity)
-            case .retry, .workerSilent, .originCooldown, .originLimit, .neighbour, .siteLimit,
+            case .retry, .workerSilent, .workerStoring, .originCooldown, .originLimit, .neighbour,
+                .siteLimit,
                 .otherCatalogs, .other:
                 jobSeconds.append(wait.seconds ?? 0)
             }
@@ -110,6 +114,7 @@ extension CatalogWait: Codable {
             reason = .workerSilent(
                 worker: try fields.decodeIfPresent(String.self, forKey: .worker),
                 leases: try number(.leases))
+        case "workerStoring": reason = .workerStoring
         case "originCooldown":
             reason = .originCooldown(
                 origin: try text(.origin), code: code, origins: try number(.origins))
@@ -130,7 +135,7 @@ extension CatalogWait: Codable {
         try fields.encodeIfPresent(seconds, forKey: .seconds)
         try fields.encodeIfPresent(until, forKey: .until)
         switch reason {
-        case .notBefore, .schedule, .siteLimit, .other: break
+        case .notBefore, .schedule, .workerStoring, .siteLimit, .other: break
         case .queuePaused(let queue): try fields.encode(queue, forKey: .queue)
         case .noWorker(let queue, let workers):
             try fields.encode(queue, forKey: .queue)
@@ -165,6 +170,7 @@ extension CatalogWait.Reason {
         case .noWorker: "noWorker"
         case .retry: "retry"
         case .workerSilent: "workerSilent"
+        case .workerStoring: "workerStoring"
         case .originCooldown: "originCooldown"
         case .originLimit: "originLimit"
         case .paused: "paused"

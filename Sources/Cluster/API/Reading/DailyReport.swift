@@ -150,12 +150,15 @@ package struct DailyReport: Codable, Sendable {
         package var byFreshURL: Int64
         /// Completed without an optional file.
         package var withoutOptional: Int64
+        /// Completed without a rendition that the title may lack.
+        package var withoutRendition: Int64
         /// Failed because of the code. Others that did not complete failed because of another one.
         package var lost: Int64
 
         package init(
             attempts: Int64, assets: Int64, completed: Int64, byRetry: Int64 = 0,
-            byMirror: Int64 = 0, byFreshURL: Int64 = 0, withoutOptional: Int64 = 0, lost: Int64 = 0
+            byMirror: Int64 = 0, byFreshURL: Int64 = 0, withoutOptional: Int64 = 0,
+            withoutRendition: Int64 = 0, lost: Int64 = 0
         ) {
             self.attempts = attempts
             self.assets = assets
@@ -164,6 +167,7 @@ package struct DailyReport: Codable, Sendable {
             self.byMirror = byMirror
             self.byFreshURL = byFreshURL
             self.withoutOptional = withoutOptional
+            self.withoutRendition = withoutRendition
             self.lost = lost
         }
     }

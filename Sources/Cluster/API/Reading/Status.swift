@@ -129,6 +129,9 @@ package struct AssetStatus: Codable, Sendable {
     /// The first rules that a title's manifests break, as of its resolution; nil for none, and in
     /// pages that omit them.
     package var warnings: ManifestWarnings?
+    /// The first renditions that a title lacks, because a file of theirs cannot be fetched,
+    /// `WireLimits.shownLeftOutRenditions` at most; nil for none.
+    package var leftOut: [LeftOutRendition]?
     /// Figures of its recording, if it is a live title; nil otherwise, and in pages that omit them.
     package var recording: AssetRecording?
 

@@ -6,20 +6,20 @@ extension Schema.Bound {
         [.characters(count), .pattern("^[^\\u0000-\\u001F\\u007F]*$")]
     }
 
-    fileprivate static let url: [Schema.Bound] = [
+    static let url: [Schema.Bound] = [
         .characters(1...WireLimits.urlBytes), .pattern("^https?://[^\\u0000-\\u0020\\u007F]*$"),
     ]
-    fileprivate static let storageURL: [Schema.Bound] = [
+    static let storageURL: [Schema.Bound] = [
         .characters(8...2_048), .pattern("^(file:///|s3://)[^\\u0000-\\u001F\\u007F]*$"),
     ]
-    fileprivate static let key: [Schema.Bound] = text(1...WireLimits.keyBytes)
-    fileprivate static let sha256: [Schema.Bound] = [.pattern("^[0-9a-f]{64}$")]
+    static let key: [Schema.Bound] = text(1...WireLimits.keyBytes)
+    static let sha256: [Schema.Bound] = [.pattern("^[0-9a-f]{64}$")]
     /// Bytes of an object.
-    fileprivate static let bytes: [Schema.Bound] = [.range(0...16 << 40)]
-    fileprivate static let time: [Schema.Bound] = [.range(WireLimits.pointsInTime)]
-    fileprivate static let queues: [Schema.Bound] = [.items(0...1_000, each: .characters(1...200))]
-    fileprivate static let roots: [Schema.Bound] = [.items(1...WireLimits.rootsPerWorker)]
-    fileprivate static let count: [Schema.Bound] = [.range(0...1_000_000)]
+    static let bytes: [Schema.Bound] = [.range(0...16 << 40)]
+    static let time: [Schema.Bound] = [.range(WireLimits.pointsInTime)]
+    static let queues: [Schema.Bound] = [.items(0...1_000, each: .characters(1...200))]
+    static let roots: [Schema.Bound] = [.items(1...WireLimits.rootsPerWorker)]
+    static let count: [Schema.Bound] = [.range(0...1_000_000)]
 }
 
 // MARK: Submitting
@@ -63,7 +63,10 @@ extension TrackSelection: SchemaBounded {
 
 extension TitleOptions: SchemaBounded {
     package static var bounds: [String: [Schema.Bound]] {
-        ["keyQueries": [.items(1...KeyQueryRule.maximumRules)]]
+        [
+            "keyQueries": [.items(1...KeyQueryRule.maximumRules)],
+            "mayLack": [.items(1...RenditionKind.allCases.count)],
+        ]
     }
 }
 
@@ -276,102 +279,5 @@ extension LoadTestReport: SchemaBounded {
 extension LoadTestReport.Interval: SchemaBounded {
     package static var bounds: [String: [Schema.Bound]] {
         ["second": [.range(0...608_400)], "data": [.characters(1...WireLimits.intervalBytes)]]
-    }
-}
-
-// MARK: Workers
-
-extension LeaseRequest: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        [
-            "maxJobs": [.range(1...WireLimits.jobsPerLease)],
-            "waitMilliseconds": [.range(0...WireLimits.waitMilliseconds)],
-            "queues": Schema.Bound.queues, "roots": Schema.Bound.roots,
-            "refusedSites": [.items(0...WireLimits.refusedSites)],
-            "pastLoadTests": [.items(0...WireLimits.pastLoadTests)],
-            "slowOrigins": [.items(1...WireLimits.slowOriginsPerLease)],
-            "slowMaxJobs": [.range(0...WireLimits.jobsPerLease)],
-        ]
-    }
-}
-
-extension ReportRequest: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        ["results": [.items(1...WireLimits.resultsPerReport)]]
-    }
-}
-
-extension Heartbeat: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        [
-            "leases": [.items(0...WireLimits.leasesPerHeartbeat)],
-            "name": Schema.Bound.text(1...200), "activeTransfers": Schema.Bound.count,
-            "idleConnections": Schema.Bound.count, "surplusJobs": Schema.Bound.count,
-            "runs": [.items(0...WireLimits.runsPerHeartbeat)],
-            "origins": [.items(0...WireLimits.originsPerHeartbeat)],
-            "originShares": [.items(0...WireLimits.originsPerHeartbeat)],
-            "siteShares": [.items(0...WireLimits.sitesPerHeartbeat)],
-            "sites": [.items(0...WireLimits.sitesPerHeartbeat)],
-            "roots": Schema.Bound.roots, "queues": Schema.Bound.queues,
-            "refusedSites": [.items(0...WireLimits.refusedSites)],
-            "version": Schema.Bound.text(1...100),
-        ]
-    }
-}
-
-extension OriginReport: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        [
-            "concurrency": [.range(1...1_000_000)], "bytesPerSecond": Schema.Bound.bytes,
-            "decision": [.values(["raised", "lowered", "held"])],
-            "reason": Schema.Bound.text(0...WireLimits.reasonCharacters),
-            "active": Schema.Bound.count, "waiting": Schema.Bound.count,
-        ]
-    }
-}
-
-extension SegmentBatch: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        ["segments": [.items(1...WireLimits.segmentsPerRequest)]]
-    }
-}
-
-extension ResolvedSegment: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        [
-            "ordinal": [.range(0...WireLimits.segmentsPerAsset + WireLimits.sidecarsPerAsset - 1)],
-            "url": Schema.Bound.url, "key": Schema.Bound.key, "bytes": Schema.Bound.bytes,
-            "sha256": Schema.Bound.sha256, "servedSHA256": Schema.Bound.sha256,
-            "mirrors": [.items(1...WireLimits.mirrorsPerSegment)],
-            "objectOffset": [.range(0...Int(RecordingCursor.MPD.maxPosition))],
-        ]
-    }
-}
-
-extension RefreshBatch: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        ["files": [.items(1...WireLimits.segmentsPerRequest)]]
-    }
-}
-
-extension ChecksumTurnRequest: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        ["jobs": [.items(1...WireLimits.jobsPerLease)]]
-    }
-}
-
-extension PurgeRequest: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        ["results": [.items(0...WireLimits.filesPerPurge)]]
-    }
-}
-
-extension SplitRequest: SchemaBounded {
-    package static var bounds: [String: [Schema.Bound]] {
-        [
-            "totalBytes": Schema.Bound.bytes,
-            "partBytes": [.range(Int(PartSize.minBytes)...16 << 40)],
-            "validator": Schema.Bound.text(1...1_000),
-        ]
     }
 }

@@ -155,8 +155,10 @@ package struct AssetSource: Hashable, Sendable {
     package var kind: AssetKind
     /// Options for the title; nil for all tracks.
     package var titles: TitleOptions?
-    /// The place from which its recording continues; nil unless one has begun.
+    /// The position from which its recording continues; nil unless one has begun.
     package var recording: RecordingPosition?
+    /// Renditions that the title lacks, each with a file that cannot be fetched; nil for none.
+    package var leftOut: [LeftOutRendition]?
 
     package init(url: String, key: String, kind: AssetKind, titles: TitleOptions? = nil) {
         self.url = url
@@ -188,6 +190,7 @@ package enum JobField: Int, WireField {
     case assetKind, titles
     case neighbour
     case recording
+    case leftOut
 
     package static let layout = RowLayout(of: JobField.self)
 }
@@ -339,6 +342,7 @@ extension AssetSource {
         try coder.code(.assetKind, &kind)
         try coder.codeJSON(.titles, &titles)
         try coder.codeJSON(.recording, &recording)
+        try coder.codeJSON(.leftOut, &leftOut)
     }
 }
 

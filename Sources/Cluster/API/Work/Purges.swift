@@ -8,6 +8,12 @@ package struct PurgeRequest: Codable, Sendable {
     package var lease: LeaseID
     /// Results of files that the last answer named, `WireLimits.filesPerPurge` at most.
     package var results: [Result]
+    /// Interrupted bodies that were deleted, for the results of `bodies` of the last answer,
+    /// `WireLimits.filesPerPurge` at most; nil for none.
+    package var freed: [FreedBodies]?
+    /// Assets of which the site has interrupted bodies, `WireLimits.filesPerPurge` at most: the answer
+    /// names those that are gone, and nothing else. Nil for no such question.
+    package var assets: [AssetID]?
     /// True if the worker stops: no more files are handed out. Nil is false.
     package var isLast: Bool?
 
@@ -27,6 +33,20 @@ package struct PurgeRequest: Codable, Sendable {
         }
     }
 
+    /// The interrupted bodies of an asset.
+    package struct FreedBodies: Codable, Hashable, Sendable {
+        /// 0 for those of several assets.
+        package var asset: AssetID
+        package var files: Int
+        package var bytes: Int64
+
+        package init(asset: AssetID, files: Int, bytes: Int64) {
+            self.asset = asset
+            self.files = files
+            self.bytes = bytes
+        }
+    }
+
     package init(worker: WorkerID, job: JobID, lease: LeaseID, results: [Result] = []) {
         self.worker = worker
         self.job = job
@@ -41,6 +61,11 @@ package struct PurgePage: Codable, Sendable {
     package var files: [File]
     /// Seconds after which there may be more, without files; nil if none is left: the job is done.
     package var waitSeconds: Double?
+    /// Entries that ask for the deletion of the interrupted bodies of assets that are gone; each gets
+    /// a result, as a file does. Nil for none.
+    package var bodies: [Int64]?
+    /// Those of the request's assets that are gone; nil if it has none.
+    package var gone: [AssetID]?
 
     package struct File: Codable, Hashable, Sendable {
         package var file: Int64

@@ -113,8 +113,14 @@ package struct RefreshBatch: Codable, Sendable {
     package struct Publication: Codable, Hashable, Sendable {
         /// Number of segments, for a title whose manifest lists other files than before.
         package var segments: Int?
+        /// As in `SegmentBatch`, for a title whose manifest was resolved again; empty for none. Nil
+        /// keeps the recorded ones.
+        package var leftOut: [LeftOutRendition]?
 
-        package init(segments: Int? = nil) { self.segments = segments }
+        package init(segments: Int? = nil, leftOut: [LeftOutRendition]? = nil) {
+            self.segments = segments
+            self.leftOut = leftOut
+        }
     }
 }
 

@@ -10,6 +10,9 @@ package struct SegmentBatch: Codable, Sendable {
     /// With the title's first segment: rules that its manifests break,
     /// `WireLimits.warningsPerAsset` at most. Nil for none.
     package var warnings: ManifestWarnings?
+    /// With the title's first segment: renditions that the title lacks, because a file of theirs
+    /// cannot be fetched, `WireLimits.leftOutRenditions` at most. Nil for none.
+    package var leftOut: [LeftOutRendition]?
     /// For a live title that is recorded: what the reload of its playlists found. Their ordinals are
     /// indexes then. Nil for others.
     package var recording: RecordingUpdate?
@@ -26,7 +29,7 @@ package struct SegmentBatch: Codable, Sendable {
 
 extension SegmentBatch: WireTable {
     package enum Field: Int, WireField {
-        case worker, job, lease, warnings, recording
+        case worker, job, lease, warnings, leftOut, recording
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -47,6 +50,7 @@ extension SegmentBatch: WireTable {
         try coder.code(.job, &job)
         try coder.code(.lease, &lease)
         try coder.codeJSON(.warnings, &warnings)
+        try coder.codeJSON(.leftOut, &leftOut)
         try coder.codeJSON(.recording, &recording)
     }
 }

@@ -136,10 +136,11 @@ struct OpenAPIDocument {
     }
 
     private static func node(
-        _ parameter: RouteDescription.Parameter, _ place: JSONNode
+        _ parameter: RouteDescription.Parameter, _ location: JSONNode
     ) -> JSONNode {
         [
-            "name": .string(parameter.name), "in": place, "required": .bool(parameter.isRequired),
+            "name": .string(parameter.name), "in": location,
+            "required": .bool(parameter.isRequired),
             "description": .string(parameter.text), "schema": parameter.schema.json(),
         ]
     }

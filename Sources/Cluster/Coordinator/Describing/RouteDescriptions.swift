@@ -82,7 +82,7 @@ extension RouteDescription {
             body: SiteAuditReport.self, .json(SiteAuditOrder.self)),
         "POST /v1/load-tests/{test}/shards": Self(
             "Joins a load test if it still needs workers.",
-            body: LoadTestJoin.self, .json(LoadTestPlace.self)),
+            body: LoadTestJoin.self, .json(LoadTestAssignment.self)),
         "POST /v1/load-tests/{test}/reports": Self(
             "Reports the progress of a shard; returns the worker's order.",
             body: LoadTestReport.self, .json(LoadTestOrder.self)),

@@ -28,6 +28,10 @@ extension Chore {
                 metrics.lostJobs.add(ended)
                 if ended > 0 { log.warning("leases expired", ["jobs": ended]) }
             },
+            Chore("leave out renditions", every: .seconds(1)) {
+                let titles = try await queue.jobs.optionalRenditions.leaveOut()
+                if titles > 0 { log.info("titles are resolved again", ["titles": titles]) }
+            },
             Chore("move jobs to mirrors", every: .seconds(1)) {
                 let moved = try await queue.origins.mirrors.move()
                 if moved > 0 { log.info("jobs moved to mirrors", ["jobs": moved]) }

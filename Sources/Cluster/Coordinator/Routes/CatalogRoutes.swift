@@ -81,7 +81,8 @@ struct CatalogRoutes: Sendable {
         return Change("catalog \(catalog), submission \(start.generation)") {
             try .wire(
                 try await queue.catalogs.submissions.start(
-                    catalog, generation: start.generation, skipsFailed: start.skipsFailed == true))
+                    catalog, generation: start.generation, skipsFailed: start.skipsFailed == true,
+                    while: request.isPeerConnected))
         }
     }
 

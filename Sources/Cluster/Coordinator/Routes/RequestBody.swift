@@ -37,7 +37,7 @@ enum RequestBody {
             guard let value = context.underlyingError as? InvalidValue else {
                 throw malformed(.dataCorrupted(context))
             }
-            throw Validation.wrong(place(context), value.given, value.allowed)
+            throw Validation.wrong(path(context), value.given, value.allowed)
         } catch let error as DecodingError {
             throw malformed(error)
         }
@@ -47,7 +47,7 @@ enum RequestBody {
         Failure(.inputMalformed, "The request's body: \(describe(error))")
     }
 
-    private static func place(
+    private static func path(
         _ context: DecodingError.Context, _ last: (any CodingKey)? = nil
     ) -> String {
         let keys = context.codingPath + (last.map { [$0] } ?? [])
@@ -59,12 +59,12 @@ enum RequestBody {
 
     private static func describe(_ error: DecodingError) -> String {
         switch error {
-        case .keyNotFound(let key, let context): return "\(place(context, key)) is missing."
-        case .typeMismatch(let type, let context): return "\(place(context)) is not \(name(type))."
+        case .keyNotFound(let key, let context): return "\(path(context, key)) is missing."
+        case .typeMismatch(let type, let context): return "\(path(context)) is not \(name(type))."
         case .valueNotFound(let type, let context):
-            return "\(place(context)) is null, not \(name(type))."
+            return "\(path(context)) is null, not \(name(type))."
         case .dataCorrupted(let context):
-            return "\(place(context)): \(context.debugDescription)"
+            return "\(path(context)): \(context.debugDescription)"
         @unknown default: return "it cannot be read."
         }
     }

@@ -50,6 +50,8 @@ extension Validation {
         for (field, count) in [
             ("files", report.files), ("bytes", report.bytes), ("readBytes", report.readBytes),
             ("checkedFiles", report.checkedFiles),
+            ("uncomparedFiles", report.uncomparedFiles ?? 0),
+            ("uncomparedBytes", report.uncomparedBytes ?? 0),
         ] where !(0...1 << 60).contains(count) {
             throw wrong(field, "\(count)", "0 to \(1 << 60)")
         }

@@ -25,6 +25,7 @@ extension Validation {
     }
 
     static func check(_ wanted: RefreshBatch.Publication) throws(Failure) {
+        if let leftOut = wanted.leftOut { try check(leftOut, in: "publication.leftOut") }
         guard let segments = wanted.segments else { return }
         try range(segments, "publication.segments", 1...WireLimits.segmentsPerAsset)
     }

@@ -72,6 +72,12 @@ extension Validation {
 
     static func check(_ request: PurgeRequest) throws(Failure) {
         try range(request.results.count, "results", 0...WireLimits.filesPerPurge)
+        try range(request.assets?.count ?? 0, "assets", 0...WireLimits.filesPerPurge)
+        try range(request.freed?.count ?? 0, "freed", 0...WireLimits.filesPerPurge)
+        for (index, freed) in (request.freed ?? []).enumerated() {
+            try range(freed.files, "freed[\(index)].files", 0...Int(Int32.max))
+            try range(Int(clamping: freed.bytes), "freed[\(index)].bytes", 0...(1 << 50))
+        }
         for (index, result) in request.results.enumerated() {
             guard let failure = result.failure else { continue }
             try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)

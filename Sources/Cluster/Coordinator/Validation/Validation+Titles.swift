@@ -27,7 +27,35 @@ extension Validation {
         if let time = titles.recordsUntilSeconds, !WireLimits.pointsInTime.contains(time) {
             throw wrong("titles.recordsUntilSeconds", "\(time)", pointsInTime)
         }
+        if let kinds = titles.mayLack {
+            try range(kinds.count, "titles.mayLack", 1...RenditionKind.allCases.count)
+            guard Set(kinds).count == kinds.count else {
+                throw wrong(
+                    "titles.mayLack", kinds.map(\.rawValue).joined(separator: ","), "each kind once"
+                )
+            }
+            guard titles.records != true else {
+                throw wrong("titles.mayLack", "\(kinds.count)", "it only without titles.records")
+            }
+        }
         if let rules = titles.keyQueries { try check(rules) }
+    }
+
+    /// Checks renditions that a title lacks.
+    static func check(_ renditions: [LeftOutRendition], in list: String) throws(Failure) {
+        try range(renditions.count, list, 0...WireLimits.leftOutRenditions)
+        for (index, rendition) in renditions.enumerated() {
+            let field = "\(list)[\(index)]"
+            guard rendition.kind != nil else {
+                throw wrong(
+                    "\(field).kind", "none",
+                    RenditionKind.allCases.map(\.rawValue).joined(separator: ", "))
+            }
+            try text(rendition.name ?? "", "\(field).name", 0...LeftOutRendition.nameCharacters)
+            try text(rendition.key, "\(field).key", 1...WireLimits.keyBytes)
+            try text(rendition.code.rawValue, "\(field).code", 1...100)
+            try text(rendition.message, "\(field).message", 0...1_000)
+        }
     }
 
     /// Checks the rules for the query parameters of keys.

@@ -173,6 +173,7 @@ enum Validation {
         try check(batch.segments, maxOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
         try checkRanges(of: batch)
         if let warnings = batch.warnings { try check(warnings) }
+        if let leftOut = batch.leftOut { try check(leftOut, in: "leftOut") }
     }
 
     /// - Parameters:
@@ -235,8 +236,9 @@ enum Validation {
         return rows
     }
 
+    /// Outcomes may be none: then no origin is at fault.
     private static func check(_ outcomes: [OriginOutcome], _ field: String) throws(Failure) {
-        try range(outcomes.count, field, 1...WireLimits.originsPerResult)
+        try range(outcomes.count, field, 0...WireLimits.originsPerResult)
         for outcome in outcomes {
             guard originName(of: outcome.origin) == outcome.origin else {
                 throw wrong(field, outcome.origin, "scheme://host[:port]")

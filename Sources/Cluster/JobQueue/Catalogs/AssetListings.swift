@@ -19,7 +19,7 @@ package struct AssetListings: Sendable {
         _ query: AssetQuery, lookingAt: Int = AssetListings.browsedAtOnce
     ) async throws(Failure) -> AssetListing {
         let catalog = try await names.catalog(query.catalog)
-        let place = try Self.place(query)
+        let position = try Self.position(query)
         let search = query.search.map { "%\(Self.escaped($0))%" }
         let filter: SQLValues = [
             "catalog": .int(catalog.rawValue), "limit": .int(Int64(query.limit)),
@@ -36,7 +36,7 @@ package struct AssetListings: Sendable {
         return try await database.withConnection { connection in
             try Self.listing(
                 query, of: catalog,
-                Array(try await connection.query(statement, filter + place + bound).rows))
+                Array(try await connection.query(statement, filter + position + bound).rows))
         }
     }
 
@@ -62,7 +62,7 @@ package struct AssetListings: Sendable {
     ) throws -> String? {
         if found.count == query.limit, let last = found.last {
             guard query.order != .name else { return try last.string("name") }
-            return PagePlace([try last.int64("value"), try last.int64("id")]).description
+            return PagePosition([try last.int64("value"), try last.int64("id")]).description
         }
         guard query.order == .name, let first = rows.first, try !first.bool("is_end") else {
             return nil
@@ -71,13 +71,13 @@ package struct AssetListings: Sendable {
     }
 
     /// Returns the start of a page: a name, or a value and a number.
-    private static func place(
+    private static func position(
         _ query: AssetQuery
     ) throws(Failure) -> SQLValues {
         guard query.order != .name else { return ["after": .optionalText(query.after)] }
         guard let after = query.after else { return ["after_value": .null, "after_asset": .null] }
-        let place = try PagePlace(after, first: [0, 0], endsInOrdinal: false)
-        return ["after_value": .int(place[0]), "after_asset": .int(place[1])]
+        let position = try PagePosition(after, first: [0, 0], endsInOrdinal: false)
+        return ["after_value": .int(position[0]), "after_asset": .int(position[1])]
     }
 
     /// Returns a pattern for LIKE in which only `*` has a meaning.

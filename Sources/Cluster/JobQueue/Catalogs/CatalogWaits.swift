@@ -34,6 +34,7 @@ extension CatalogWait {
             case "noWorker": .noWorker(queue: subject ?? "", workers: number)
             case "retry": .retry(code)
             case "workerSilent": .workerSilent(worker: subject, leases: number)
+            case "workerStoring": .workerStoring
             case "originCooldown":
                 .originCooldown(origin: subject ?? "", code: code, origins: number)
             case "originLimit": .originLimit(origin: subject ?? "", origins: number)

@@ -105,13 +105,13 @@ package struct Catalogs: Sendable {
     package func files(
         of catalog: CatalogID, after: String?, limit: Int
     ) async throws(Failure) -> FilePage {
-        let place = try PagePlace(after, first: [0, -1])
+        let position = try PagePosition(after, first: [0, -1])
         return try await database.withConnection { connection in
             let rows = try await connection.query(
                 SQL.Browsing.files,
                 [
-                    "catalog": .int(catalog.rawValue), "after_asset": .int(place[0]),
-                    "after_ordinal": .int(place[1]), "limit": .int(Int64(limit)),
+                    "catalog": .int(catalog.rawValue), "after_asset": .int(position[0]),
+                    "after_ordinal": .int(position[1]), "limit": .int(Int64(limit)),
                 ]
             ).rows
             let files = try rows.map { row in
@@ -126,7 +126,8 @@ package struct Catalogs: Sendable {
             var next: String?
             if files.count == limit, let last = rows.last {
                 next =
-                    PagePlace([try last.int64("asset_id"), try last.int64("ordinal")]).description
+                    PagePosition([try last.int64("asset_id"), try last.int64("ordinal")])
+                    .description
             }
             return FilePage(files: files, next: next)
         }
@@ -163,6 +164,12 @@ extension AssetStatus {
         freedBytes = try row.optionalInt64("freed_bytes")
         adoptedBytes = try row.int64("adopted_bytes")
         failure = try Failure(in: row)
+        leftOut = try row.optionalString("left_out").map {
+            // A file that has no kind is of renditions that are not known yet.
+            try WireJSON.decode([LeftOutRendition].self, from: Array($0.utf8))
+                .filter { $0.kind != nil }
+        }
+        if leftOut?.isEmpty == true { leftOut = nil }
         recording = try row.optionalString("recording").map {
             try WireJSON.decode(AssetRecording.self, from: Array($0.utf8))
         }

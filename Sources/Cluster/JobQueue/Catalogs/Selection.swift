@@ -243,8 +243,8 @@ struct Selection {
         guard !assets.contains(where: { $0.state == .publishing }) else {
             throw Failure(
                 .clusterBusy,
-                "catalog \(catalog): new files of an asset are just taking their places; a worker of the "
-                    + "site ends that. Remove it after that.")
+                "catalog \(catalog): the new files of an asset are being published by a worker. Remove "
+                    + "it when that has ended.")
         }
         let active = assets.filter { $0.state?.canBeCancelled == true }.map(\.id)
         return try await purge(assets.map(\.id), active, as: .removing, connection)
@@ -270,13 +270,13 @@ struct Selection {
         var answer = try await cancel(active, endsIt: false, connection)
         _ = try await connection.query(SQL.Catalogs.fold, id)
         _ = try await connection.query(SQL.Refreshing.dropDeadline, id)
-        let storing = try await connection.query(SQL.Removing.stopStoring, id).only().int64("jobs")
+        let storing = id + ["grace_seconds": .double(leaseSeconds + Self.graceSeconds)]
+        let stopped = try await connection.query(SQL.Removing.stopStoring, storing).only()
         let removed = try await connection.query(
             SQL.Removing.remove,
-            id + [
+            storing + [
                 "assets": .int64Array(assets), "state": .text(state.rawValue),
-                "is_storing": .bool(storing > 0),
-                "grace_seconds": .double(leaseSeconds + Self.graceSeconds),
+                "is_storing": .bool(try stopped.int64("jobs") > 0),
             ]
         ).only()
         answer.assets = Int(try removed.int64("assets"))
@@ -331,18 +331,15 @@ struct Selection {
         return try await retry(failed, connection)
     }
 
-    /// Starts the `failed` and the interrupted assets, in the present generation.
+    /// Starts the `failed` and the interrupted assets, in the present generation; within a
+    /// `startTransaction`.
     func retry(
         _ failed: [Int64], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
         let generation = try row.int64("generation")
         try CatalogLocks.checkNotOpen(catalog, row, "tries again what failed")
         let both = id + ["generation": .int(generation)]
-        _ = try await connection.pipeline([
-            PostgresStatement(SQL.KeyConflicts.lock, id),
-            PurgeGuard.share(catalog: catalog.rawValue),
-            PostgresStatement(SQL.Rights.lockTitles, id),
-        ])
+        _ = try await connection.pipeline(StartLocks.statements(catalog))
         try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
         _ = try await connection.query(SQL.Catalogs.fold, id)
         // No report of a checksum file runs any more.

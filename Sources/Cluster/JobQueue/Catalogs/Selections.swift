@@ -47,7 +47,7 @@ package struct Selections: Sendable {
                 _ = try await connection.query(SQL.Catalogs.fold, id)
             }
         }
-        return try await database.transaction { connection in
+        return try await database.startTransaction(of: catalog) { connection in
             _ = try await connection.query(SQL.Catalogs.lock, id)
             guard let row = try await connection.query(SQL.Catalogs.read, id).firstRow else {
                 throw Failure.unknownCatalog(catalog)

@@ -20,6 +20,7 @@ extension PostgresRow {
         guard let text = try optionalString(column) else { return nil }
         // Few messages begin so, and of these most are not JSON.
         guard text.utf8.starts(with: #"{""#.utf8) else { return text }
-        return (try? WireJSON.decode(RecordedFacts.self, from: Array(text.utf8)))?.sentence ?? text
+        return (try? WireJSON.decode(RecordedMessage.self, from: Array(text.utf8)))?.sentence
+            ?? text
     }
 }

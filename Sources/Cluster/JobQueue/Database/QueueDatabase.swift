@@ -6,6 +6,13 @@ struct QueueDatabase: Sendable {
     let pool: PostgresPool
     /// Time limit of a statement on a whole catalog.
     let catalogStatementSeconds: Double
+    /// Lines of starts that wait for others of their site.
+    let startTurns = StartTurns()
+
+    init(pool: PostgresPool, catalogStatementSeconds: Double) {
+        self.pool = pool
+        self.catalogStatementSeconds = catalogStatementSeconds
+    }
 
     private static let maxTries = 10
 
@@ -22,6 +29,17 @@ struct QueueDatabase: Sendable {
     func withConnection<Value: Sendable>(
         _ body: @escaping @Sendable (PostgresConnection) async throws -> Value
     ) async throws(Failure) -> Value {
+        do {
+            return try await attempt(body)
+        } catch {
+            throw Failure(ofQueue: error)
+        }
+    }
+
+    /// Does the same, and throws errors of the database as they are.
+    func attempt<Value: Sendable>(
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Value
+    ) async throws -> Value {
         var tries = 0
         while true {
             tries += 1
@@ -31,8 +49,6 @@ struct QueueDatabase: Sendable {
                 where error.isRetryableTransaction && tries < Self.maxTries
             {
                 continue
-            } catch {
-                throw Failure(ofQueue: error)
             }
         }
     }
@@ -75,7 +91,7 @@ extension PostgresConnection {
 
 extension Failure {
     /// Converts an error of work on the queue.
-    fileprivate init(ofQueue error: any Error) {
+    init(ofQueue error: any Error) {
         switch error {
         case let failure as Failure: self = failure
         case let error as PostgresError: self.init(queue: error)

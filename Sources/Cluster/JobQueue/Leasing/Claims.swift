@@ -246,7 +246,7 @@ package struct Claims: Sendable {
     ) async throws -> (jobs: [[Job]], unreadable: [[UnreadableJob]]) {
         var jobs = [[Job]](repeating: [], count: claims)
         var unreadable = [[UnreadableJob]](repeating: [], count: claims)
-        let (place, id) = (try leased.column("place"), try leased.column("id"))
+        let (number, id) = (try leased.column("place"), try leased.column("id"))
         let (kind, offset) = (try leased.column("kind"), try leased.column("range_offset"))
         let multipart = try leased.column("multipart")
         var decoder = try RowDecoder<Job>(leased, without: [.parts])
@@ -255,7 +255,7 @@ package struct Claims: Sendable {
             let isOfMultipart =
                 try !row.isNull(offset) || row.optionalString(kind) == JobKind.verify.rawValue
             if try isOfMultipart && row.isNull(multipart) { continue }
-            let claim = try row.int(place) - 1
+            let claim = try row.int(number) - 1
             do {
                 jobs[claim].append(try decoder.row(row))
             } catch let error as UnreadableRow {
@@ -290,7 +290,7 @@ package struct Claims: Sendable {
 
     /// Adds rows of `Leasing.traces` to the grants of the claims that want them.
     ///
-    /// - Parameter indices: indices of these claims, by the places of the rows.
+    /// - Parameter indices: indices of these claims, by the numbers of the rows.
     private static func addTraces(
         _ traces: PostgresResult, to grants: inout [LeaseGrant?], at indices: [Int]
     ) throws {
@@ -308,16 +308,16 @@ package struct Claims: Sendable {
     /// Returns pairs of a claim's index and an origin of which it takes few jobs, and the number
     /// for each by claim.
     private static func slowColumns(of claims: [Claim]) -> SQLValues {
-        var (places, origins): ([Int64], [String]) = ([], [])
+        var (numbers, origins): ([Int64], [String]) = ([], [])
         for (index, claim) in zip(1..., claims) {
             for origin in claim.slow?.origins ?? [] {
-                places.append(Int64(index))
+                numbers.append(Int64(index))
                 origins.append(origin)
             }
         }
         let most = claims.map { Int64($0.slow?.maxJobs ?? 0) }
         return [
-            "slow_leases": .int64Array(places), "slow_origins": .textArray(origins),
+            "slow_leases": .int64Array(numbers), "slow_origins": .textArray(origins),
             "slow_max_jobs": .int64Array(origins.isEmpty ? [] : most),
         ]
     }

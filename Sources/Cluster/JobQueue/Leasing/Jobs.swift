@@ -9,6 +9,8 @@ package struct Jobs: Sendable {
     package let segments: Segments
     /// What workers that fetch a large file ask for.
     package let splits: Splits
+    /// What titles do without.
+    package let optionalRenditions: OptionalRenditions
 
     /// - Parameter random: source of the jitter of retries.
     init(
@@ -20,8 +22,8 @@ package struct Jobs: Sendable {
             origins: OriginCooldowns(settings), closedSites: closedSites, renewals: renewals,
             maxAttemptsAtMirrors: settings.maxAttemptsAtMirrors)
         reports = Reports(
-            database: database, done: DoneReports(database: database), writer: writer,
-            renewals: renewals, delays: RetryDelays(settings.retry, random))
+            database: database, writer: writer, renewals: renewals,
+            delays: RetryDelays(settings.retry, random))
         claims = Claims(
             database: database, queues: queues, quotas: quotas, closedSites: closedSites,
             reports: reports, leaseSeconds: settings.leaseSeconds)
@@ -30,5 +32,6 @@ package struct Jobs: Sendable {
             leaseSeconds: settings.leaseSeconds, machine: settings.machine)
         segments = Segments(database: database, renewals: renewals)
         splits = Splits(database: database)
+        optionalRenditions = OptionalRenditions(database: database)
     }
 }

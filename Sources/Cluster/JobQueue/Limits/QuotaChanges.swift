@@ -6,7 +6,7 @@ import Postgres
 /// answer.
 struct QuotaChanges {
     private struct Change {
-        var place: QuotaResource.Place
+        var key: QuotaResource.Key
         var quota: Quota
         var active: Int64?
         var seconds: Double
@@ -16,7 +16,7 @@ struct QuotaChanges {
     private let occasion: Quotas.Occasion
     private var isClaim: Bool { occasion == .claim }
     private var changes: [Change] = []
-    private var dropped: [QuotaResource.Place] = []
+    private var dropped: [QuotaResource.Key] = []
     /// True if a slot among the users of a fully used resource has become free.
     private var isSlotFree = false
     private(set) var answer = Quotas.Answer()
@@ -32,8 +32,8 @@ struct QuotaChanges {
         // A site's user holds jobs of it; an origin's user may have done all its jobs.
         var request = Quota.Request(
             entry.quota, of: entry.pool,
-            isHeld: isHeld && (entry.isUser || isClaim || isBusy || entry.place.kind == .site),
-            isBusy: isClaim || isBusy || entry.place.kind == .site, use: use, number: entry.next)
+            isHeld: isHeld && (entry.isUser || isClaim || isBusy || entry.key.kind == .site),
+            isBusy: isClaim || isBusy || entry.key.kind == .site, use: use, number: entry.next)
         request.isFrozen = entry.isClosed
         let decision = Quota.decide(request)
         // A worker without a lease gets no answer; the quota prepared for its first jobs is
@@ -43,22 +43,22 @@ struct QuotaChanges {
         case .nothing: break
         case .grant(let quota): grant(quota, entry, active)
         case .end(let quota):
-            changes.append(Change(place: entry.place, quota: quota, active: 0, seconds: 0))
+            changes.append(Change(key: entry.key, quota: quota, active: 0, seconds: 0))
             noteFreeSlot(entry)
         case .drop:
-            dropped.append(entry.place)
+            dropped.append(entry.key)
             noteFreeSlot(entry)
         case .lift:
-            if entry.quota != nil { dropped.append(entry.place) }
+            if entry.quota != nil { dropped.append(entry.key) }
             lift(entry)
         }
     }
 
     private mutating func grant(_ quota: Quota, _ entry: QuotaEntry, _ active: Int64?) {
         changes.append(
-            Change(place: entry.place, quota: quota, active: active, seconds: seconds))
+            Change(key: entry.key, quota: quota, active: active, seconds: seconds))
         let again = entry.isClosed ? nil : quota.askAgainSeconds(in: entry.pool)
-        switch entry.place.kind {
+        switch entry.key.kind {
         case .origin:
             var share = OriginQuota(
                 origin: entry.url, connections: quota.granted.connections.map { Int($0) },
@@ -70,7 +70,7 @@ struct QuotaChanges {
             answer.origins = (answer.origins ?? []) + [share]
         case .site:
             var share = SiteQuota(
-                site: SiteID(entry.place.id), number: quota.number,
+                site: SiteID(entry.key.id), number: quota.number,
                 bytesPerSecond: quota.granted.bytes ?? 0, seconds: seconds)
             share.againSeconds = again
             answer.sites = (answer.sites ?? []) + [share]
@@ -79,7 +79,7 @@ struct QuotaChanges {
 
     /// Adds to the answer that there is no limit any more.
     private mutating func lift(_ entry: QuotaEntry) {
-        switch entry.place.kind {
+        switch entry.key.kind {
         case .origin:
             answer.origins =
                 (answer.origins ?? []) + [OriginQuota(origin: entry.url, seconds: seconds)]
@@ -87,7 +87,7 @@ struct QuotaChanges {
             answer.sites =
                 (answer.sites ?? []) + [
                     SiteQuota(
-                        site: SiteID(entry.place.id), number: nil, bytesPerSecond: 0,
+                        site: SiteID(entry.key.id), number: nil, bytesPerSecond: 0,
                         seconds: seconds)
                 ]
         }
@@ -109,8 +109,8 @@ struct QuotaChanges {
                     SQL.Quotas.store,
                     [
                         "worker": .uuid(worker),
-                        "kinds": .textArray(changes.map(\.place.kind.rawValue)),
-                        "resources": .int64Array(changes.map(\.place.id)),
+                        "kinds": .textArray(changes.map(\.key.kind.rawValue)),
+                        "resources": .int64Array(changes.map(\.key.id)),
                         "numbers": .int64Array(changes.map(\.quota.number)),
                         "since": .int64Array(changes.map(\.quota.since)),
                         "connections": amounts(\.granted.connections),

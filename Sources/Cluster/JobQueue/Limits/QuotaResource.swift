@@ -6,7 +6,7 @@ import Postgres
 struct QuotaResource {
     enum Kind: String { case origin, site }
 
-    struct Place: Hashable {
+    struct Key: Hashable {
         var kind: Kind
         var id: Int64
 
@@ -27,7 +27,7 @@ struct QuotaResource {
 
 /// A row of `Quotas.read`: a resource with the worker's quota of it.
 struct QuotaEntry {
-    let place: QuotaResource.Place
+    let key: QuotaResource.Key
     /// URL of an origin.
     let url: String
     let isClosed: Bool
@@ -39,7 +39,7 @@ struct QuotaEntry {
     let next: Int64
 
     init(row: PostgresRow) throws {
-        place = QuotaResource.Place(
+        key = QuotaResource.Key(
             try row.string("kind") == "site" ? .site : .origin, try row.int64("id"))
         url = try row.string("url")
         isClosed = try row.bool("is_closed")
@@ -70,7 +70,7 @@ struct QuotaEntry {
     }
 
     func use(of origins: [OriginQuotaUse], _ sites: [SiteQuotaUse]) -> Quota.Use? {
-        switch place.kind {
+        switch key.kind {
         case .origin:
             origins.first { $0.origin == url }.map { use in
                 Quota.Use(
@@ -80,7 +80,7 @@ struct QuotaEntry {
                     isOver: use.isOver ?? false)
             }
         case .site:
-            sites.first { $0.site.rawValue == place.id }.map { use in
+            sites.first { $0.site.rawValue == key.id }.map { use in
                 Quota.Use(number: use.number, isOver: use.isOver ?? false)
             }
         }

@@ -52,12 +52,12 @@ package struct Quotas: Sendable {
                         "resources": .int64Array(resources.map(\.id)),
                     ]),
             ])
-            let held = Set(resources.filter(\.isHeld).map { QuotaResource.Place($0.kind, $0.id) })
+            let held = Set(resources.filter(\.isHeld).map { QuotaResource.Key($0.kind, $0.id) })
             var changes = QuotaChanges(seconds: leaseSeconds, occasion)
             for row in results[2].rows {
                 let entry = try QuotaEntry(row: row)
                 changes.take(
-                    entry, isHeld: held.contains(entry.place), isBusy: busy.contains(entry.url),
+                    entry, isHeld: held.contains(entry.key), isBusy: busy.contains(entry.url),
                     use: entry.use(of: origins, sites),
                     active: origins.first { $0.origin == entry.url }.map { Int64($0.active) })
             }

@@ -11,7 +11,7 @@ package struct LoadShards: Sendable {
     /// this worker, or has data that the worker does not take. A repeated request has the same answer.
     package func join(
         _ id: LoadTestID, _ join: LoadTestJoin
-    ) async throws(Failure) -> LoadTestPlace {
+    ) async throws(Failure) -> LoadTestAssignment {
         let values: SQLValues = ["test": .uuid(id), "worker": .uuid(join.worker)]
         let isWanted = try await database.transaction { connection in
             guard let test = try await supervision.lock(id, connection),
@@ -27,13 +27,13 @@ package struct LoadShards: Sendable {
             _ = try await connection.query(SQL.LoadTests.join, values + ["name": .text(join.name)])
             return true
         }
-        guard isWanted else { return LoadTestPlace(scenario: nil) }
+        guard isWanted else { return LoadTestAssignment(scenario: nil) }
         // Long, so not read under the lock for which the others wait.
         return try await database.withConnection { connection in
             let row = try await connection.query(SQL.LoadTests.place, ["test": .uuid(id)]).firstRow
-            guard let row else { return LoadTestPlace(scenario: nil) }
+            guard let row else { return LoadTestAssignment(scenario: nil) }
             let (parts, blocks) = (try row.int("parts"), try row.int("url_blocks"))
-            return LoadTestPlace(
+            return LoadTestAssignment(
                 scenario: try row.string("scenario"), parts: parts > 0 ? parts : nil,
                 urlBlocks: blocks > 0 ? blocks : nil)
         }
@@ -128,8 +128,8 @@ package struct LoadShards: Sendable {
     private static func take(
         _ report: LoadTestReport, of id: LoadTestID, _ connection: PostgresConnection
     ) async throws -> Bool {
-        let place: SQLValues = ["test": .uuid(id), "worker": .uuid(report.worker)]
-        guard let row = try await connection.query(SQL.LoadTests.lockShard, place).firstRow,
+        let shard: SQLValues = ["test": .uuid(id), "worker": .uuid(report.worker)]
+        guard let row = try await connection.query(SQL.LoadTests.lockShard, shard).firstRow,
             let state = LoadShardState(rawValue: try row.string("state")),
             !LoadShardState.machine.terminal.contains(state)
         else { return false }
@@ -156,7 +156,7 @@ package struct LoadShards: Sendable {
         statements.append(
             PostgresStatement(
                 SQL.LoadTests.report,
-                place + [
+                shard + [
                     "state": .text((next ?? state).rawValue), "next_second": .int(nextSecond),
                     "cores": .optionalInt(report.cores.map { Int64($0) }),
                     "breakdown": .optionalText(next == nil ? nil : report.breakdown),

@@ -51,10 +51,10 @@ package struct LoadTests: Sendable {
                 _ = try await connection.query(SQL.LoadTests.notify)
             }
             guard let status = try await Self.read(test.id, connection).first else {
-                let place = test.queue.map { "queue \($0.prefix(100))" } ?? "the cluster"
+                let scope = test.queue.map { "queue \($0.prefix(100))" } ?? "the cluster"
                 throw Failure(
                     .inputLoadTestRunning,
-                    "Another load test of \(place) has not ended; see them with "
+                    "Another load test of \(scope) has not ended; see them with "
                         + "GET /v1/load-tests.")
             }
             return status

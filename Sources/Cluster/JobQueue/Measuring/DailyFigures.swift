@@ -136,7 +136,8 @@ extension DailyReport.Recovery {
             assets: try row.int64("met"), completed: try row.int64("recovered"),
             byRetry: try row.int64("by_retry"), byMirror: try row.int64("by_mirror"),
             byFreshURL: try row.int64("by_fresh_url"),
-            withoutOptional: try row.int64("without_optional"), lost: try row.int64("lost"))
+            withoutOptional: try row.int64("without_optional"),
+            withoutRendition: try row.int64("without_rendition"), lost: try row.int64("lost"))
     }
 }
 

@@ -27,10 +27,10 @@ package final class Neighbours: Sendable {
         var lane: Int64
         var job: Int64
         /// Nil for one that still waits.
-        var place: Place?
+        var target: LaneKey?
     }
 
-    private struct Place: Hashable {
+    private struct LaneKey: Hashable {
         var lane: Int64
         var origin: Int64
         var priority: Int64
@@ -72,16 +72,16 @@ package final class Neighbours: Sendable {
         }
         guard !lanes.isEmpty else { return 0 }
         let share = max(Self.jobsPerPass / lanes.count, 1)
-        let places = search.withLock { search in
+        let positions = search.withLock { search in
             lanes.map { fromStart ? 0 : search.position(in: $0) }
         }
-        let waiting = try await decide(lanes, after: places, most: share)
-        let moved = try await move(waiting.filter { $0.place != nil })
+        let waiting = try await decide(lanes, after: positions, most: share)
+        let moved = try await move(waiting.filter { $0.target != nil })
         guard !fromStart else { return moved.count }
         search.withLock { search in
             for lane in lanes {
                 let seen = waiting.filter { $0.lane == lane }
-                let left = seen.first { $0.place != nil && !moved.contains($0.job) }
+                let left = seen.first { $0.target != nil && !moved.contains($0.job) }
                 if let left {
                     search.set(left.job - 1, in: lane)
                 } else {
@@ -95,10 +95,11 @@ package final class Neighbours: Sendable {
 
     /// Decides which of the lanes' next assets need not wait any more, and returns their next jobs.
     private func decide(
-        _ lanes: [Int64], after places: [Int64], most: Int
+        _ lanes: [Int64], after positions: [Int64], most: Int
     ) async throws(Failure) -> [Waiting] {
         let page: SQLValues = [
-            "lanes": .int64Array(lanes), "after": .int64Array(places), "limit": .int(Int64(most)),
+            "lanes": .int64Array(lanes), "after": .int64Array(positions),
+            "limit": .int(Int64(most)),
         ]
         let patience = patienceSeconds
         return try await database.withConnection { connection in
@@ -110,8 +111,8 @@ package final class Neighbours: Sendable {
                 let priority = try row.int64("own_priority")
                 return Waiting(
                     lane: lane, job: try row.int64("id"),
-                    place: try row.optionalInt64("origin_id").map {
-                        Place(lane: lane, origin: $0, priority: priority)
+                    target: try row.optionalInt64("origin_id").map {
+                        LaneKey(lane: lane, origin: $0, priority: priority)
                     })
             }
         }
@@ -119,11 +120,11 @@ package final class Neighbours: Sendable {
 
     /// Returns the previous numbers of the jobs that were moved.
     private func move(_ jobs: [Waiting]) async throws(Failure) -> Set<Int64> {
-        let all = Set(jobs.compactMap(\.place)).sorted {
+        let all = Set(jobs.compactMap(\.target)).sorted {
             ($0.lane, $0.origin, $0.priority) < ($1.lane, $1.origin, $1.priority)
         }
         guard !all.isEmpty else { return [] }
-        let places: SQLValues = [
+        let wanted: SQLValues = [
             "lanes": .int64Array(all.map(\.lane)), "origins": .int64Array(all.map(\.origin)),
             "priorities": .int64Array(all.map(\.priority)),
         ]
@@ -131,11 +132,11 @@ package final class Neighbours: Sendable {
             return try await database.pool.withConnection { connection in
                 try await connection.transaction { connection in
                     _ = try await connection.query(SQL.Common.lockBriefly)
-                    _ = try await connection.query(SQL.Neighbours.makeLanes, places)
-                    let found = try await connection.query(SQL.Neighbours.targets, places).rows.map
+                    _ = try await connection.query(SQL.Neighbours.makeLanes, wanted)
+                    let found = try await connection.query(SQL.Neighbours.targets, wanted).rows.map
                     {
                         (
-                            Place(
+                            LaneKey(
                                 lane: try $0.int64("lane"), origin: try $0.int64("origin_id"),
                                 priority: try $0.int64("own_priority")),
                             try $0.int64("target")
@@ -165,10 +166,10 @@ package final class Neighbours: Sendable {
     }
 
     private static func move(
-        _ jobs: [Waiting], _ targets: [Place: Int64], _ connection: PostgresConnection
+        _ jobs: [Waiting], _ targets: [LaneKey: Int64], _ connection: PostgresConnection
     ) async throws -> Set<Int64> {
         let chosen = jobs.compactMap { job in
-            job.place.flatMap { targets[$0] }.map { (lane: job.lane, job: job.job, target: $0) }
+            job.target.flatMap { targets[$0] }.map { (lane: job.lane, job: job.job, target: $0) }
         }
         guard !chosen.isEmpty else { return [] }
         let moved = try await connection.query(

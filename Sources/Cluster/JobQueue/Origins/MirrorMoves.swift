@@ -68,12 +68,12 @@ package final class MirrorMoves: Sendable {
 
     /// Returns the next jobs of each lane, by lane and number.
     private func waiting(in lanes: [Int64], most: Int) async throws(Failure) -> [Waiting] {
-        let places = search.withLock { search in lanes.map { search.position(in: $0) } }
+        let positions = search.withLock { search in lanes.map { search.position(in: $0) } }
         return try await database.withConnection { connection in
             let rows = try await connection.query(
                 SQL.Mirrors.jobs,
                 [
-                    "lanes": .int64Array(lanes), "after": .int64Array(places),
+                    "lanes": .int64Array(lanes), "after": .int64Array(positions),
                     "limit": .int(Int64(most)),
                 ]
             ).rows

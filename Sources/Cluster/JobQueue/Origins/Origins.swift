@@ -66,11 +66,11 @@ package struct Origins: Sendable {
             ).rows
             let ids = try rows.map { try $0.int64("id") }
             var origins = try rows.map { try OriginStatus(row: $0) }
-            let places = Dictionary(uniqueKeysWithValues: zip(ids, origins.indices))
+            let indexes = Dictionary(uniqueKeysWithValues: zip(ids, origins.indices))
             for row in try await connection.query(
                 SQL.Origins.decisions, ["origins": .int64Array(ids)]
             ).rows {
-                guard let index = places[try row.int64("origin_id")] else { continue }
+                guard let index = indexes[try row.int64("origin_id")] else { continue }
                 try origins[index].add(decision: row)
             }
             return OriginPage(

@@ -16,6 +16,7 @@ package struct Purges: Sendable {
     /// From then on no job is made for their keys until their deletion is reported. Throws
     /// `worker.leaseLost` if the lease does not hold the job.
     package func next(_ request: PurgeRequest) async throws(Failure) -> PurgePage {
+        if let assets = request.assets { return try await gone(assets, request) }
         let (catalog, assets) = try await settle(request)
         if !assets.isEmpty { try await finish(catalog, assets) }
         if request.isLast == true { return PurgePage(files: [], waitSeconds: 0) }
@@ -40,11 +41,25 @@ package struct Purges: Sendable {
         return job
     }
 
+    /// Returns a page that names those of the assets that are gone.
+    private func gone(
+        _ assets: [AssetID], _ request: PurgeRequest
+    ) async throws(Failure) -> PurgePage {
+        try await database.transaction { connection in
+            _ = try await Self.held(request, connection)
+            var page = PurgePage(files: [], waitSeconds: 0)
+            page.gone = try await connection.query(
+                SQL.Purging.gone, ["assets": .int64Array(assets.map(\.rawValue))]
+            ).rows.map { AssetID(try $0.int64("id")) }
+            return page
+        }
+    }
+
     /// Returns the catalog of the job, and the assets of the results.
     private func settle(
         _ request: PurgeRequest
     ) async throws(Failure) -> (catalog: Int64, assets: [Int64]) {
-        let results = request.results
+        let (results, freed) = (request.results, request.freed ?? [])
         return try await database.transaction { connection in
             let job = try await Self.held(request, connection)
             let held: SQLValues = ["lane": .int(job.lane), "job": .int(job.id.rawValue)]
@@ -58,6 +73,9 @@ package struct Purges: Sendable {
                         "codes": .optionalTextArray(results.map { $0.failure?.code.rawValue }),
                         "messages": .optionalTextArray(
                             results.map { $0.failure.map { String($0.message.prefix(500)) } }),
+                        "body_assets": .int64Array(freed.map(\.asset.rawValue)),
+                        "body_files": .int64Array(freed.map { Int64($0.files) }),
+                        "body_bytes": .int64Array(freed.map(\.bytes)),
                     ]
                 ).rows.map { try $0.int64("asset_id") }
             }
@@ -90,13 +108,21 @@ package struct Purges: Sendable {
                     "limit": .int(Int64(WireLimits.filesPerPurge)),
                 ]
             ).rows
-            let files = try rows.compactMap { row in
-                try row.optionalInt64("id").map {
-                    PurgePage.File(file: $0, key: try row.string("key"))
+            var (files, bodies): ([PurgePage.File], [Int64]) = ([], [])
+            for row in rows {
+                guard let file = try row.optionalInt64("id") else { continue }
+                if try row.bool("is_of_bodies") {
+                    bodies.append(file)
+                } else {
+                    files.append(PurgePage.File(file: file, key: try row.string("key")))
                 }
             }
             let kept = Set(try rows.compactMap { try $0.optionalInt64("asset_id") })
-            if !files.isEmpty { return (PurgePage(files: files), kept) }
+            if !files.isEmpty || !bodies.isEmpty {
+                var page = PurgePage(files: files)
+                page.bodies = bodies.isEmpty ? nil : bodies
+                return (page, kept)
+            }
             if !kept.isEmpty { return (PurgePage(files: [], waitSeconds: 0), kept) }
             let wait = try await connection.query(SQL.Purging.wait, catalog).firstRow
             return (PurgePage(files: [], waitSeconds: try wait?.double("seconds")), kept)

@@ -131,6 +131,9 @@ package struct Refreshes: Sendable {
                     "segments": .optionalInt(wanted.segments.map(Int64.init)),
                 ]
             ).only().bool("is_granted")
+            if granted, let leftOut = wanted.leftOut {
+                try await OptionalRenditions.note(leftOut, of: job.asset, connection)
+            }
             return granted ? .accepted : .rejected
         }
     }

@@ -2,11 +2,12 @@ import API
 import Model
 import Postgres
 
-/// Results of fetches from several reports, as columns of `Reporting.settleDone`.
-struct DoneBatch {
+/// Results of fetches of whole objects that are done, of one report or of several, as columns of
+/// `Reporting.settleDone`.
+struct DoneBatch: Sendable {
     private var leases: [LeaseID] = []
     private var workers: [WorkerID] = []
-    private var reports = 0
+    private var reports = 1
 
     // Columns, with a value for each result.
     private var jobs: [Int64] = []
@@ -19,20 +20,26 @@ struct DoneBatch {
     private var validators: [String?] = []
     private var milliseconds: [Int64] = []
     private var refreshSeconds: [Int64?] = []
-    /// Number of the report, and the result's position in its `done`.
-    private var sources: [(report: Int, place: Int)] = []
+    /// The report, from 0, and the result's index in it.
+    private var sources: [(report: Int, index: Int)] = []
     /// Outcomes of origins, by index; of few results only.
     private var origins: [Int: [OriginOutcome]] = [:]
 
-    mutating func add(_ report: DoneReport) {
-        let firstLease = leases.count
-        for (position, index) in report.done.enumerated() {
-            let result = report.results[index]
-            guard case .done(let done) = result.outcome, let stored = done.stored else { continue }
+    /// Number of results.
+    var count: Int { jobs.count }
+
+    /// Takes the results of a report that one function settles; of a job that is named twice, only
+    /// the first.
+    init(_ request: ReportRequest) {
+        for index in Self.firsts(of: request.results) {
+            let result = request.results[index]
+            guard case .done(let done) = result.outcome, let stored = done.stored,
+                done.segments == nil, stored.isPlausible, done.cache == nil,
+                result.origins?.contains(where: { $0.code != nil }) != true
+            else { continue }
             if let outcomes = result.origins { origins[jobs.count] = outcomes }
             jobs.append(result.job.rawValue)
-            leaseNumbers.append(
-                Int64(number(of: result.lease, after: firstLease, report.worker)))
+            leaseNumbers.append(Int64(number(of: result.lease, request.worker)))
             bytes.append(stored.bytes)
             sha256.append(stored.sha256)
             areReused.append(done.isReused)
@@ -40,16 +47,48 @@ struct DoneBatch {
             validators.append(done.validator)
             milliseconds.append(Int64(done.milliseconds ?? 0))
             refreshSeconds.append(done.freshSeconds.map(RefreshTime.seconds(ofFresh:)))
-            sources.append((reports, position))
+            sources.append((0, index))
         }
-        reports += 1
     }
 
-    /// Returns the number of a report's lease: mostly that of the result before.
-    private mutating func number(
-        of lease: LeaseID, after first: Int, _ worker: WorkerID
-    ) -> Int {
-        if let known = leases[first...].lastIndex(of: lease) { return known + 1 }
+    /// Combines the batches of reports that arrived at the same time.
+    init(_ batches: [DoneBatch]) {
+        self = batches[0]
+        for other in batches.dropFirst() { append(other) }
+        sort()
+    }
+
+    private mutating func append(_ other: DoneBatch) {
+        for (index, outcomes) in other.origins { origins[jobs.count + index] = outcomes }
+        let firstLease = Int64(leases.count)
+        leases += other.leases
+        workers += other.workers
+        jobs += other.jobs
+        leaseNumbers += other.leaseNumbers.map { $0 + firstLease }
+        bytes += other.bytes
+        sha256 += other.sha256
+        areReused += other.areReused
+        areVerified += other.areVerified
+        validators += other.validators
+        milliseconds += other.milliseconds
+        refreshSeconds += other.refreshSeconds
+        sources += other.sources.map { ($0.report + reports, $0.index) }
+        reports += other.reports
+    }
+
+    /// Returns the index of the first result of each job.
+    private static func firsts(of results: [JobReport]) -> [Int] {
+        let isAscending = results.indices.dropFirst().allSatisfy {
+            results[$0 - 1].job < results[$0].job
+        }
+        if isAscending { return Array(results.indices) }
+        var jobs: Set<JobID> = Set(minimumCapacity: results.count)
+        return results.indices.filter { jobs.insert(results[$0].job).inserted }
+    }
+
+    /// Returns the number of a lease: mostly that of the result before.
+    private mutating func number(of lease: LeaseID, _ worker: WorkerID) -> Int {
+        if let known = leases.lastIndex(of: lease) { return known + 1 }
         leases.append(lease)
         workers.append(worker)
         return leases.count
@@ -57,7 +96,7 @@ struct DoneBatch {
 
     /// Orders the results by job, as rows are locked. Of a report that was sent twice the first one
     /// counts.
-    mutating func sort() {
+    private mutating func sort() {
         let isSorted = zip(jobs, jobs.dropFirst()).allSatisfy { $0 < $1 }
         if isSorted { return }
         let order = jobs.indices.sorted {
@@ -81,10 +120,10 @@ struct DoneBatch {
     }
 
     var values: SQLValues {
-        var served: (places: [Int64], names: [String]) = ([], [])
+        var served: (numbers: [Int64], names: [String]) = ([], [])
         for (index, outcomes) in origins.sorted(by: { $0.key < $1.key }) {
             for outcome in outcomes where outcome.code == nil {
-                served.places.append(Int64(index + 1))
+                served.numbers.append(Int64(index + 1))
                 served.names.append(outcome.origin)
             }
         }
@@ -93,7 +132,7 @@ struct DoneBatch {
             "bytes": .int64Array(bytes), "sha256": .optionalTextArray(sha256),
             "adopted": .boolArray(areReused), "leases": .uuidArray(leases),
             "workers": .uuidArray(workers), "verified": .boolArray(areVerified),
-            "served_numbers": .int64Array(served.places),
+            "served_numbers": .int64Array(served.numbers),
             "served_origins": .textArray(served.names),
             "validators": .optionalTextArray(validators),
             "transfer_ms": .int64Array(milliseconds),
@@ -101,11 +140,12 @@ struct DoneBatch {
         ]
     }
 
-    /// Which results of each report were accepted. `places` counts from 1 and is nil for all.
-    func accepted(places: [Int64]?, of all: [DoneReport]) -> [[Bool]] {
-        var accepted = all.map { [Bool](repeating: false, count: $0.done.count) }
-        for index in places?.map({ Int($0) - 1 }) ?? Array(sources.indices) {
-            accepted[sources[index].report][sources[index].place] = true
+    /// Returns the indexes of the accepted results, by report. `numbers` count the results of the
+    /// batch from 1; nil for all.
+    func accepted(numbers: [Int64]?) -> [[Int]] {
+        var accepted = [[Int]](repeating: [], count: reports)
+        for source in numbers?.map({ sources[Int($0) - 1] }) ?? sources {
+            accepted[source.report].append(source.index)
         }
         return accepted
     }

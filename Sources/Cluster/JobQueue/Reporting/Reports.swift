@@ -5,35 +5,34 @@ import Postgres
 /// Reports of what became of leased jobs.
 package struct Reports: Sendable {
     let database: QueueDatabase
-    let done: DoneReports
     let writer: ReportPlanExecutor
     let renewals: URLRenewals
     let delays: RetryDelays
+    /// Batches of reports that arrive at the same time share a statement.
+    let groups = GroupedCalls<Key, DoneBatch, Result<[Int], Failure>>(width: 3, maxWeight: 2_000)
+
+    /// All batches go together.
+    enum Key { case all }
 
     /// Records what became of leased jobs, each under its own lease: one verdict a result.
     ///
     /// The fence: a result counts only from the lease that holds the job now, of the worker that
-    /// reports. Anything else is `stale` and changes nothing. Reports that come at the same time go to
-    /// PostgreSQL together.
+    /// reports. Anything else is `stale` and changes nothing. Done fetches of whole objects, which
+    /// are most results, are settled by one function; the others by a plan of what each changes.
     package func record(
         _ request: ReportRequest
     ) async throws(Failure) -> [ReportAnswer.Verdict] {
         let results = request.results
-        // The first result of a job counts, whatever it says.
-        let done = Self.firsts(of: results).filter { Self.isSettledAlone(results[$0]) }
         var verdicts = [ReportAnswer.Verdict](repeating: .stale, count: results.count)
         var acceptedJobs: Set<JobID> = []
-        if !done.isEmpty {
-            let accepted = try await self.done.settle(
-                DoneReport(worker: request.worker, results: results, done: done))
-            for (index, isAccepted) in zip(done, accepted) where isAccepted {
-                verdicts[index] = .accepted
-            }
-            if done.count == results.count, !accepted.contains(false) { return verdicts }
-            for index in done where verdicts[index] == .accepted {
-                acceptedJobs.insert(results[index].job)
-            }
+        let done = DoneBatch(request)
+        if done.count > 0 {
+            let accepted = try await settle(done)
+            for index in accepted { verdicts[index] = .accepted }
+            if accepted.count == results.count { return verdicts }
+            for index in accepted { acceptedJobs.insert(results[index].job) }
         }
+        // The first result of a job counts, whatever it says.
         let rest = results.filter { !acceptedJobs.contains($0.job) }
         guard !rest.isEmpty else { return verdicts }
         var settled = try await reportRest(rest, request.worker)
@@ -45,25 +44,23 @@ package struct Reports: Sendable {
         return verdicts
     }
 
-    /// Returns true for a fetch that is done, unless another origin has failed at it before or a
-    /// cache has answered.
-    private static func isSettledAlone(_ report: JobReport) -> Bool {
-        guard case .done(let done) = report.outcome else { return false }
-        return done.segments == nil && done.stored?.isPlausible == true
-            && done.cache == nil && report.origins?.contains { $0.code != nil } != true
+    /// Settles done fetches; returns the indexes of the accepted results in their report.
+    private func settle(_ done: DoneBatch) async throws(Failure) -> [Int] {
+        try await groups.answer(to: done, of: .all, weight: max(done.count, minGroupedWeight)) {
+            batches in
+            await retryIndividually(batches) { (batches) async throws(Failure) in
+                let batch = DoneBatch(batches)
+                let values = batch.values
+                let numbers = try await database.withConnection { connection in
+                    try await connection.query(SQL.Reporting.settleDone, values).only()
+                        .optionalInt64Array("places")
+                }
+                return batch.accepted(numbers: numbers)
+            }
+        }.get()
     }
 
-    /// Returns the index of the first result of each job.
-    private static func firsts(of results: [JobReport]) -> [Int] {
-        let isAscending = results.indices.dropFirst().allSatisfy {
-            results[$0 - 1].job < results[$0].job
-        }
-        if isAscending { return Array(results.indices) }
-        var jobs: Set<JobID> = Set(minimumCapacity: results.count)
-        return results.indices.filter { jobs.insert(results[$0].job).inserted }
-    }
-
-    /// The long way, by what each job is; those that are missing from the answer are stale.
+    /// Records results by what each job is; those that are missing from the answer are stale.
     private func reportRest(
         _ results: [JobReport], _ worker: WorkerID
     ) async throws(Failure) -> [JobID: ReportAnswer.Verdict] {

@@ -45,6 +45,7 @@ package struct Segments: Sendable {
             }
             if first == 0 {
                 try await SegmentStore.store(batch.warnings, of: job.asset, connection)
+                try await OptionalRenditions.note(batch.leftOut ?? [], of: job.asset, connection)
             }
             // Some of the previous ones may have had one.
             let manifests =

@@ -85,10 +85,10 @@ enum TitleResolution {
     ) async throws {
         let key = Redaction.key(try taken.string("key")).prefix(300)
         let holder = redacted(url: try taken.string("holder")).prefix(300)
-        let facts = RecordedFacts.keyTaken(
+        let message = RecordedMessage.keyTaken(
             key: String(key), holder: String(holder), catalog: try taken.string("holder_catalog"),
             isOther: try taken.bool("is_other_catalog"))
-        try await fail(job, Failure(.storagePathConflict, facts.sentence), connection)
+        try await fail(job, Failure(.storagePathConflict, message.sentence), connection)
     }
 
     /// Records, for the segments of a title, files known from before it was resolved. Skips

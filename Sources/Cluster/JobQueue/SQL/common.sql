@@ -78,6 +78,56 @@ forgotten AS (
     WHERE g.bytes > 0
 )
 
+-- fragment: puttingAside
+-- Drops the segments of those assets `leaving` of @catalog that are redefined, and what was known of them:
+-- stored files of titles, and their manifests as they were served, become previous ones.
+segments AS (
+    DELETE FROM segment USING leaving WHERE leaving.redefined AND segment.asset_id = leaving.id
+    RETURNING segment.*, leaving.kind
+), results AS (
+    DELETE FROM result r USING segments s WHERE r.segment_id = s.id
+    RETURNING s.*, r.done, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
+), files AS (
+    SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}} AS manifest_sha256,
+           s.bytes, s.sha256, s.verified, s.validator, s.recorded_at
+    FROM results s LEFT JOIN rewritten_manifest m ON m.segment_id = s.id AND s.role = 'playlist'
+    WHERE s.kind <> 'file' AND s.part = 0 AND s.done
+    UNION ALL
+    -- Manifests that were never stored.
+    SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}}, NULL, NULL, NULL, NULL,
+           NULL
+    FROM segments s LEFT JOIN rewritten_manifest m ON m.segment_id = s.id
+    WHERE s.kind <> 'file' AND s.part = 0 AND s.role = 'playlist'
+), previous AS (
+    INSERT INTO previous_file AS f (asset_id, key, url, expected_digests, manifest_sha256, bytes,
+                                  sha256, verified, validator, stored_at)
+    SELECT DISTINCT ON (asset_id, hashtextextended(key, 0)) * FROM files
+    WHERE manifest_sha256 IS NOT NULL OR sha256 IS NOT NULL
+    ORDER BY asset_id, hashtextextended(key, 0), recorded_at DESC NULLS LAST
+    ON CONFLICT (asset_id, hashtextextended(key, 0)) DO UPDATE SET
+        key = excluded.key, url = excluded.url, expected_digests = excluded.expected_digests,
+        manifest_sha256 = excluded.manifest_sha256, bytes = excluded.bytes,
+        sha256 = excluded.sha256, verified = excluded.verified, validator = excluded.validator,
+        stored_at = excluded.stored_at
+    -- Stored files are not forgotten for a manifest that never was.
+    WHERE excluded.sha256 IS NOT NULL OR f.sha256 IS NULL
+    RETURNING f.asset_id, f.key, f.bytes
+), stored AS (
+    INSERT INTO tally (catalog_id, stored_bytes)
+    SELECT @catalog, n.bytes FROM (
+        SELECT coalesce((SELECT sum(bytes) FROM previous), 0)
+               - coalesce((SELECT sum(bytes) FROM results WHERE done), 0)
+               - coalesce((
+                   -- Files that were put aside before under the same keys.
+                   SELECT sum(o.bytes) FROM previous p CROSS JOIN LATERAL (
+                       SELECT bytes FROM previous_file WHERE asset_id = p.asset_id
+                           AND hashtextextended(key, 0) = hashtextextended(p.key, 0) OFFSET 0
+                   ) AS o), 0) AS bytes
+    ) AS n WHERE n.bytes <> 0
+), multipart_files AS (
+    DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
+)
+
 -- fragment: storedAgain
 -- Segments `stored_now`, with their assets, have new results, which are the only records of their files
 -- from now on. Ends those of the same assets and keys that were put aside, held back or to be deleted.
@@ -192,7 +242,7 @@ judged AS MATERIALIZED (
                                THEN t.message ELSE a.failure_message END,
         state = settled_state(a.segments - t.spared, a.segments_done + t.done,
                               a.segments_failed + t.failed, a.verifies, a.verifies_done,
-                              a.verifies_failed),
+                              a.verifies_failed, a.may_lack),
         changed_at = now()
     FROM counts t
     WHERE a.id = t.asset_id
@@ -429,7 +479,8 @@ CASE WHEN w.ended_at IS NULL THEN w.behind_seconds + coalesce((
 -- Columns of an asset as clients see it.
 a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
        a.segments_done, a.bytes, a.adopted_bytes, a.expected_bytes, a.retries, a.refreshed,
-       a.warnings, a.freed_files, a.freed_bytes, a.is_pinned, {{rights}},
+       a.warnings, jsonb_path_query_array(a.left_out, '$[0 to 19]')::text AS left_out,
+       a.freed_files, a.freed_bytes, a.is_pinned, {{rights}},
        {{isPaused}} AS is_paused,
        (SELECT json_strip_nulls(json_build_object('segments', w.segments, 'gaps', w.gaps,
                    'behindSeconds', {{behindLive}}, 'end', w.end_reason,
@@ -452,3 +503,7 @@ SELECT set_config('plan_cache_mode', 'force_generic_plan', true)
 -- name: lockBriefly
 -- Nothing else of this transaction waits for a lock for long.
 SELECT set_config('lock_timeout', '500ms', true)
+
+-- name: lockPatiently
+-- Ends `lockBriefly`: the statements that follow wait for locks until their own time limit.
+SELECT set_config('lock_timeout', '0', true)

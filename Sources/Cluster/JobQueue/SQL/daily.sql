@@ -18,7 +18,8 @@ SELECT (r.recorded_at AT TIME ZONE 'UTC')::date AS day, coalesce(c.queue_id, 0) 
        sum(r.met)::bigint AS met, sum(r.recovered)::bigint AS recovered,
        sum(r.by_retry)::bigint AS by_retry, sum(r.by_mirror)::bigint AS by_mirror,
        sum(r.by_fresh_url)::bigint AS by_fresh_url,
-       sum(r.without_optional)::bigint AS without_optional, sum(r.lost)::bigint AS lost
+       sum(r.without_optional)::bigint AS without_optional,
+       sum(r.without_rendition)::bigint AS without_rendition, sum(r.lost)::bigint AS lost
 FROM recorded r
 LEFT JOIN catalog c ON c.id = r.catalog_id
 LEFT JOIN origin o ON o.id = r.origin_id
@@ -33,19 +34,24 @@ SELECT catalog_id, origin_id, code, count(*) AS met,
        count(*) FILTER (WHERE state = 'completed' AND remedy = 2) AS by_mirror,
        count(*) FILTER (WHERE state = 'completed' AND remedy = 3) AS by_fresh_url,
        count(*) FILTER (WHERE state = 'completed' AND remedy = 4) AS without_optional,
+       count(*) FILTER (WHERE state = 'completed' AND remedy = 5) AS without_rendition,
        count(*) FILTER (WHERE state = 'failed' AND is_final) AS lost
 FROM ended WHERE state IN ({{assetEnded}}) GROUP BY catalog_id, origin_id, code
 
 -- name: noteFailures
 -- Pairwise lanes, assets, which are locked, segments, null for manifests, failure codes, and what is done: as `remedy`
--- of asset_failure. Without an optional file its asset is complete; one that is still stored was not left out.
+-- of asset_failure. Without an optional file its asset is complete; one that is still stored was not left out. A title
+-- that may lack renditions is complete only without those that list the file.
 INSERT INTO asset_failure AS f (asset_id, code, origin_id, remedy, is_final)
 SELECT r.asset, r.code, min(l.origin_id),
-       max(CASE WHEN r.remedy = 0 AND s.optional AND k.segment_id IS NULL THEN 4 ELSE r.remedy END),
+       max(CASE WHEN r.remedy <> 0 THEN r.remedy
+                WHEN s.optional THEN CASE WHEN k.segment_id IS NULL THEN 4 ELSE 0 END
+                WHEN a.may_lack THEN 5 ELSE 0 END),
        bool_or(r.remedy = 0 AND s.optional IS NOT TRUE)
 FROM unnest(@lanes::bigint[], @assets::bigint[], @segments::bigint[], @codes::text[],
             @remedies::int[]) AS r(lane, asset, segment, code, remedy)
 JOIN lane l ON l.id = r.lane
+LEFT JOIN asset a ON a.id = r.asset
 LEFT JOIN segment s ON s.id = r.segment
 LEFT JOIN result k ON k.segment_id = r.segment AND k.done
 GROUP BY r.asset, r.code ORDER BY r.asset, r.code
@@ -68,7 +74,7 @@ WITH page AS MATERIALIZED (
     RETURNING f.code, f.origin_id, f.remedy, f.is_final, a.catalog_id, a.state
 ), counted AS (
     INSERT INTO outcome (catalog_id, origin_id, code, met, recovered, by_retry, by_mirror,
-                         by_fresh_url, without_optional, lost)
+                         by_fresh_url, without_optional, without_rendition, lost)
     {{recoveries}}
 )
 SELECT CASE WHEN count(*) = @limit::int THEN max(asset_id) END AS last FROM page
@@ -82,7 +88,7 @@ WITH ended AS (
     RETURNING f.code, f.origin_id, f.remedy, f.is_final, a.catalog_id, a.state
 )
 INSERT INTO outcome (catalog_id, origin_id, code, met, recovered, by_retry, by_mirror,
-                     by_fresh_url, without_optional, lost)
+                     by_fresh_url, without_optional, without_rendition, lost)
 {{recoveries}}
 
 -- unprepared: tryLock
@@ -117,7 +123,8 @@ WITH recorded AS MATERIALIZED (
     INSERT INTO daily_figure AS f (day, queue_id, catalog, origin, code, done, failed, retries, bytes,
                                    reused_bytes, transfer_ms, assets_completed, assets_failed,
                                    assets_cancelled, mirrored, met, recovered, by_retry,
-                                   by_mirror, by_fresh_url, without_optional, lost)
+                                   by_mirror, by_fresh_url, without_optional, without_rendition,
+                                   lost)
     SELECT p.day, CASE WHEN p.fits THEN p.queue_id ELSE 0 END,
            CASE WHEN p.fits THEN p.catalog ELSE 'other' END,
            CASE WHEN p.fits THEN p.origin ELSE 'other' END, p.code,
@@ -125,7 +132,7 @@ WITH recorded AS MATERIALIZED (
            sum(p.transfer_ms), sum(p.assets_completed), sum(p.assets_failed),
            sum(p.assets_cancelled), sum(p.mirrored), sum(p.met), sum(p.recovered),
            sum(p.by_retry), sum(p.by_mirror), sum(p.by_fresh_url), sum(p.without_optional),
-           sum(p.lost)
+           sum(p.without_rendition), sum(p.lost)
     FROM placed p GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (day, queue_id, catalog, origin, code) DO UPDATE SET
         done = f.done + excluded.done, failed = f.failed + excluded.failed,
@@ -140,6 +147,7 @@ WITH recorded AS MATERIALIZED (
         by_mirror = f.by_mirror + excluded.by_mirror,
         by_fresh_url = f.by_fresh_url + excluded.by_fresh_url,
         without_optional = f.without_optional + excluded.without_optional,
+        without_rendition = f.without_rendition + excluded.without_rendition,
         lost = f.lost + excluded.lost
 )
 SELECT count(*) AS rows FROM recorded
@@ -162,11 +170,12 @@ WITH asked AS MATERIALIZED (
 ), recorded AS MATERIALIZED (
     SELECT recorded_at, catalog_id, origin_id, code, done, failed, retries, bytes, reused_bytes,
            transfer_ms, assets_completed, assets_failed, assets_cancelled, mirrored, met, recovered,
-           by_retry, by_mirror, by_fresh_url, without_optional, lost
+           by_retry, by_mirror, by_fresh_url, without_optional, without_rendition, lost
     FROM outcome
     UNION ALL
     SELECT statement_timestamp(), t.catalog_id, t.origin_id, t.code, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-           t.met, t.recovered, t.by_retry, t.by_mirror, t.by_fresh_url, t.without_optional, t.lost
+           t.met, t.recovered, t.by_retry, t.by_mirror, t.by_fresh_url, t.without_optional,
+           t.without_rendition, t.lost
     FROM (
         {{recoveries}}
     ) AS t
@@ -207,6 +216,7 @@ WITH asked AS MATERIALIZED (
            coalesce(sum(by_mirror), 0)::bigint AS by_mirror,
            coalesce(sum(by_fresh_url), 0)::bigint AS by_fresh_url,
            coalesce(sum(without_optional), 0)::bigint AS without_optional,
+           coalesce(sum(without_rendition), 0)::bigint AS without_rendition,
            coalesce(sum(lost), 0)::bigint AS lost
     FROM chosen
     GROUP BY GROUPING SETS ((key, queue, storage_url), ())

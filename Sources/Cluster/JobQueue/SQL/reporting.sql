@@ -42,7 +42,7 @@ WITH rolled AS (
         state = CASE WHEN @resolve_failed::bool THEN 'failed'
                      ELSE settled_state(a.segments, a.segments_done, a.segments_failed, a.verifies,
                                         a.verifies_done + @verifies_done::int,
-                                        a.verifies_failed + @verifies_failed::int) END,
+                                        a.verifies_failed + @verifies_failed::int, a.may_lack) END,
         changed_at = now()
     FROM asset o
     WHERE a.id = @asset::bigint AND o.id = a.id

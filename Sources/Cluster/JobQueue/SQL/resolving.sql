@@ -169,7 +169,9 @@ WITH gone AS (
 ), counted AS (
     UPDATE asset a SET state = 'ready', resolved = true, segments = t.n, segments_done = 0,
         segments_failed = 0, verifies = 0, verifies_done = 0, verifies_failed = 0, bytes = 0,
-        adopted_bytes = 0, renewing_since = NULL, renewals = 0, renewed_done = 0, changed_at = now()
+        adopted_bytes = 0, renewing_since = NULL, renewals = 0, renewed_done = 0, changed_at = now(),
+        may_lack = coalesce((SELECT c.title_options::jsonb ? 'mayLack' FROM catalog c
+                             WHERE c.id = a.catalog_id), false)
     FROM (SELECT count(*) AS n FROM jobs) AS t
     WHERE a.id = @asset::bigint AND a.state IN ({{assetResolvable}})
     RETURNING a.id, a.catalog_id, a.segments
@@ -287,9 +289,11 @@ WITH settled AS MATERIALIZED (
               NULL::text AS validator
 ), unsaved AS (
     INSERT INTO asset_failure (asset_id, code, origin_id, remedy, is_final)
-    SELECT DISTINCT ON (t.asset_id, t.code) t.asset_id, t.code, a.origin_id, 0, true
+    SELECT DISTINCT ON (t.asset_id, t.code) t.asset_id, t.code, a.origin_id,
+           CASE WHEN a.may_lack THEN 5 ELSE 0 END, true
     FROM settled t JOIN asset a ON a.id = t.asset_id
-    ON CONFLICT (asset_id, code) DO UPDATE SET is_final = true
+    ON CONFLICT (asset_id, code) DO UPDATE SET is_final = true,
+        remedy = greatest(asset_failure.remedy, excluded.remedy)
 ), {{settledFetches}}
 SELECT DISTINCT ON (whole_id) whole_id, code, message FROM settled
 WHERE whole_id IS NOT NULL ORDER BY whole_id

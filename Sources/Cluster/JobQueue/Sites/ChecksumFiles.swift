@@ -59,21 +59,21 @@ package struct ChecksumFiles: Sendable {
     package func page(
         site: SiteID, directory: String, after: String?, limit: Int
     ) async throws(Failure) -> ChecksumPage {
-        let place = try PagePlace(after, first: [0, 0, -1])
+        let position = try PagePosition(after, first: [0, 0, -1])
         return try await database.withConnection { connection in
             let result = try await connection.query(
                 SQL.ChecksumFiles.page,
                 [
                     "site": .int(site.rawValue), "path": .text(directory),
-                    "after_directory": .int(place[0]), "after_asset": .int(place[1]),
-                    "after_ordinal": .int(place[2]), "limit": .int(Int64(limit)),
+                    "after_directory": .int(position[0]), "after_asset": .int(position[1]),
+                    "after_ordinal": .int(position[2]), "limit": .int(Int64(limit)),
                 ])
             var decoder = try RowDecoder<ChecksumPage.Entry>(result)
             let entries = try result.rows.map { try decoder.row($0) }
             var next: String?
             if entries.count == limit, let last = result.rows.last {
                 next =
-                    PagePlace([
+                    PagePosition([
                         try last.int64("directory"), try last.int64("id"),
                         try last.int64("ordinal"),
                     ]).description

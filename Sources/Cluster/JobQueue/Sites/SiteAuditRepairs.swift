@@ -66,7 +66,7 @@ struct SiteAuditRepairs {
             try await database.allowCatalogTime(connection)
             _ = try await connection.query(SQL.Catalogs.fold, id)
         }
-        return try await database.transaction { connection in
+        return try await database.startTransaction(of: CatalogID(catalog)) { connection in
             _ = try await connection.query(SQL.Catalogs.lock, id)
             try await database.allowCatalogTime(connection)
             // What is interrupted is started again as a whole, which checks its files.

@@ -24,18 +24,19 @@ package struct SiteAuditWork: Sendable {
                 ]
             ).firstRow
             guard let row else { return SiteAuditGrant(work: nil) }
-            return SiteAuditGrant(
-                work: SiteAuditGrant.Work(
-                    site: LeasedSite(
-                        id: SiteID(try row.int64("site_id")),
-                        storageURL: try row.string("storage_url"),
-                        volume: try row.optionalUUID("volume_id")),
-                    seconds: leaseSeconds, isDeep: try row.bool("is_deep"),
-                    repairs: try row.bool("repairs"),
-                    isOfLeftovers: try row.bool("is_of_leftovers"),
-                    readBytesPerSecond: try row.optionalInt64("read_bytes_per_second"),
-                    filesPerSecond: try row.optionalInt64("files_per_second").map { Int($0) },
-                    page: try row.int("page")))
+            var work = SiteAuditGrant.Work(
+                site: LeasedSite(
+                    id: SiteID(try row.int64("site_id")),
+                    storageURL: try row.string("storage_url"),
+                    volume: try row.optionalUUID("volume_id")),
+                seconds: leaseSeconds, isDeep: try row.bool("is_deep"),
+                repairs: try row.bool("repairs"),
+                isOfLeftovers: try row.bool("is_of_leftovers"),
+                readBytesPerSecond: try row.optionalInt64("read_bytes_per_second"),
+                filesPerSecond: try row.optionalInt64("files_per_second").map { Int($0) },
+                page: try row.int("page"))
+            work.cluster = try row.uuid("cluster")
+            return SiteAuditGrant(work: work)
         }
     }
 
@@ -193,6 +194,8 @@ package struct SiteAuditWork: Sendable {
                 "page": .int(report.isPageDone ? report.page + 1 : report.page),
                 "files": .int(report.files), "bytes": .int(report.bytes),
                 "checked_files": .int(report.checkedFiles),
+                "uncompared_files": .int(report.uncomparedFiles ?? 0),
+                "uncompared_bytes": .int(report.uncomparedBytes ?? 0),
             ])
     }
 

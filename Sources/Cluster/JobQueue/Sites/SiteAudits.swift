@@ -195,13 +195,19 @@ extension SiteAuditStatus {
         files = try row.int64("files")
         bytes = try row.int64("bytes")
         readBytes = try row.int64("read_bytes")
+        let uncompared = try row.int64("uncompared_files")
+        if uncompared > 0 {
+            (uncomparedFiles, uncomparedBytes) = (uncompared, try row.int64("uncompared_bytes"))
+        }
         failure = try Failure(in: row)
         findings = (try row.optionalString("findings") ?? "").split(separator: ",").compactMap {
             let fields = $0.split(separator: " ")
-            guard fields.count == 3, let kind = AuditFindingKind(rawValue: String(fields[0])),
+            guard fields.count == 4, let kind = AuditFindingKind(rawValue: String(fields[0])),
                 let found = Int64(fields[1]), let repaired = Int64(fields[2])
             else { return nil }
-            return Count(kind: kind, found: found, repaired: repaired)
+            let bytes = Int64(fields[3]) ?? 0
+            return Count(
+                kind: kind, found: found, repaired: repaired, bytes: bytes > 0 ? bytes : nil)
         }
         findings.sort { AuditFindingKind.order($0.kind) < AuditFindingKind.order($1.kind) }
         secondsLeft = estimate(since: try row.optionalDouble("listed"))

@@ -237,7 +237,7 @@ extension SiteStatus {
             maxFetches = FetchLimit(count: Int(count), periodSeconds: seconds)
         }
         maxSites = try row.optionalInt64("max_sites").map { Int($0) }
-        usedBytes = try row.int64("used_bytes")
+        usedBytes = try StorageURL(storageURL).cache == nil ? row.int64("used_bytes") : nil
         auditSeconds = try row.optionalInt64("audit_seconds").map { Int($0) }
         auditIsDeep = try row.bool("audit_deep")
         auditRepairs = try row.bool("audit_repairs")

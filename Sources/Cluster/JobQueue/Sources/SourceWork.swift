@@ -108,7 +108,7 @@ package struct SourceWork: Sendable {
     ) async throws(Failure) -> Int {
         let opened = try await open(catalog, report)
         if opened.previous != opened.generation { try await merge(into: opened, of: catalog) }
-        let left = try await database.transaction { connection in
+        let left = try await database.startTransaction(of: catalog) { connection in
             let started = try await CatalogStart(
                 catalog: catalog, generation: opened.generation,
                 statementSeconds: database.catalogStatementSeconds, scope: .changed,

@@ -3,8 +3,8 @@ import QueueSQL
 /// The statements of the files of `SQL/`: one case each, so that an unknown name does not compile.
 extension SQL {
     enum Submitting: String, SQLSubject {
-        case sitesInBucket, site, queue, outsideRoots, openCatalog, redefineTitles, stageAssets,
-            copyAssets
+        case sitesInBucket, nestedSites, site, queue, outsideRoots, openCatalog, redefineTitles
+        case stageAssets, copyAssets, copyPlainAssets
         case origins, directories, mergeAssets, noteFound, mergeMirrors
 
         static let file = SQL.file(sql_submitting())
@@ -78,6 +78,12 @@ extension SQL {
         static let file = SQL.file(sql_resolving())
     }
 
+    enum OptionalRenditions: String, SQLSubject {
+        case short, lock, losses, leaveOut, resolve, fail, note
+
+        static let file = SQL.file(sql_optional_renditions())
+    }
+
     enum Recording: String, SQLSubject {
         case begin, known, insert, markOptional, update, unread, find, end, outcome, lost,
             nameGaps, nameUnrecorded
@@ -95,7 +101,7 @@ extension SQL {
     }
 
     enum Purging: String, SQLSubject {
-        case share, awaited, ensureJobs, catalog, limitWait, lockSite, page, wait, settle, end
+        case share, awaited, ensureJobs, catalog, limitWait, lockSite, page, wait, gone, settle, end
         case releaseHeld, releaseReturned, releaseLost
 
         static let file = SQL.file(sql_purging())
@@ -267,7 +273,7 @@ extension SQL {
     }
 
     enum Common: String, SQLSubject {
-        case notifyWork, commitLater, planOnce, lockBriefly
+        case notifyWork, commitLater, planOnce, lockBriefly, lockPatiently
 
         static let file = SQL.common
     }

@@ -78,6 +78,8 @@ enum SQL {
         // No job resumes the bodies that were received for them.
         "assetUnresumable":
             list(AssetState.allCases.filter { $0 == .completed || $0 == .cancelled || $0.isGone }),
+        // The key of what is to be deleted and has none: the interrupted bodies of assets.
+        "bodiesKey": "'.dray/partial'",
         // Nothing of theirs is to be deleted, or is written or deleted now.
         "assetUntouchable":
             list(
@@ -89,7 +91,7 @@ enum SQL {
                 }),
 
         // Nothing of it is under way, and a removal lets it run again.
-        "catalogSettled": list([CatalogState.completed, .failed, .cancelled]),
+        "catalogSettled": list(CatalogState.allCases.filter(\.isTerminal)),
         // A schedule refreshes its assets.
         "catalogRefreshable": list([CatalogState.completed, .failed]),
         "catalogEnded": list(CatalogState.allCases.filter { ![.open, .running].contains($0) }),

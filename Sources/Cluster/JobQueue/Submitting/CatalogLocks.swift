@@ -27,8 +27,8 @@ enum CatalogLocks {
         guard let asset = try awaited?.firstRow?.string("name") else { return }
         throw Failure(
             .clusterBusy,
-            "asset \(asset.prefix(100)): its new files are just taking their places; a worker of the site "
-                + "ends that. Start again after it.")
+            "asset \(asset.prefix(100)): its new files are being published by a worker. Start again "
+                + "when that has ended.")
     }
 
     /// Throws `input.field` for a catalog that was opened again since it was started. `row` is one

@@ -2,8 +2,8 @@ import API
 import Model
 import Postgres
 
-/// The start of a submission within one transaction: every asset that is not done gets jobs, and
-/// stored files are checked.
+/// The start of a submission within one `startTransaction`: every asset that is not done gets jobs,
+/// and stored files are checked.
 struct CatalogStart {
     let catalog: CatalogID
     let generation: Int
@@ -91,11 +91,8 @@ struct CatalogStart {
         let limit = try await connection.statementTimeout(seconds: statementSeconds)
         let (row, found) = try await SubmittedCatalog.lock(
             catalog, generation: generation, connection,
-            [limit] + Neighbours.putIntoEffect(id) + [
-                PostgresStatement(SQL.KeyConflicts.lock, id),
-                PurgeGuard.share(catalog: catalog.rawValue),
-                PostgresStatement(SQL.Rights.lockTitles, id),
-                PostgresStatement(SQL.Starting.hasNeighbours, id),
+            [limit] + Neighbours.putIntoEffect(id) + StartLocks.statements(catalog) + [
+                PostgresStatement(SQL.Starting.hasNeighbours, id)
             ])
         return (row, try found.last?.only().bool("has_neighbours") ?? false)
     }

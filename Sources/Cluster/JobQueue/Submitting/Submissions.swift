@@ -7,18 +7,40 @@ import Postgres
 package struct Submissions: Sendable {
     let database: QueueDatabase
 
-    /// Throws `input.destination` for a bucket's URL if another site has objects in common with it:
-    /// one would delete or replace what the other has recorded.
-    private static func checkBucket(
+    /// Throws `input.destination` if another site has files or objects in common with this one: one
+    /// would delete or replace what the other has recorded, and audits would find what the other
+    /// has stored.
+    private static func checkOverlap(
         _ url: String, _ connection: PostgresConnection
     ) async throws {
-        guard case .bucket(let bucket) = try StorageURL(url).place else { return }
+        switch try StorageURL(url).location {
+        case .directory: try await checkDirectory(url, connection)
+        case .bucket(let bucket): try await checkBucket(url, bucket, connection)
+        case .cache: break
+        }
+    }
+
+    private static func checkDirectory(
+        _ url: String, _ connection: PostgresConnection
+    ) async throws {
+        let others = try await connection.query(
+            SQL.Submitting.nestedSites, ["storage_url": .text(url)])
+        guard let other = try others.firstRow?.string("storage_url") else { return }
+        throw Failure(
+            .inputDestination,
+            "storageURL: \(url) was given, and there is the site \(other); allowed: a directory "
+                + "that neither contains another site's directory nor lies in it.")
+    }
+
+    private static func checkBucket(
+        _ url: String, _ bucket: BucketLocation, _ connection: PostgresConnection
+    ) async throws {
         let others = try await connection.query(
             SQL.Submitting.sitesInBucket,
             ["start": .text("s3://\(bucket.bucket)"), "storage_url": .text(url)])
         for row in others.rows {
             let other = try row.string("storage_url")
-            guard case .bucket(let known) = try StorageURL(other).place, known.overlaps(bucket)
+            guard case .bucket(let known) = try StorageURL(other).location, known.overlaps(bucket)
             else { continue }
             throw Failure(
                 .inputDestination,
@@ -80,7 +102,7 @@ package struct Submissions: Sendable {
     static func site(
         _ url: String, named given: String? = nil, _ connection: PostgresConnection
     ) async throws -> (id: Int64, queue: PostgresRow) {
-        try await checkBucket(url, connection)
+        try await checkOverlap(url, connection)
         let site = try await connection.query(
             SQL.Submitting.site, ["storage_url": .text(url)]
         ).only().int64("id")
@@ -147,22 +169,23 @@ package struct Submissions: Sendable {
         try await database.transaction { connection in
             let (row, _) = try await SubmittedCatalog.lock(
                 catalog, generation: generation, connection)
-            try await AssetMerge(
-                catalog: catalog, generation: generation, row: row,
-                keptGeneration: keptGeneration, connection: connection
-            ).merge(assets)
+            try await row.merge(assets, keptGeneration: keptGeneration, connection)
         }
     }
 
     /// Starts a submission: every asset that is not done gets jobs, and stored files are checked.
     /// Starting it again changes nothing.
     ///
-    /// - Parameter skipsFailed: true to leave what has failed before as it is.
+    /// - Parameters:
+    ///   - skipsFailed: true to leave what has failed before as it is.
+    ///   - isWanted: false once the submitter has left. A start that waits for others of its site
+    ///     then throws `cluster.busy`.
     @discardableResult
     package func start(
-        _ catalog: CatalogID, generation: Int, skipsFailed: Bool = false
+        _ catalog: CatalogID, generation: Int, skipsFailed: Bool = false,
+        while isWanted: () -> Bool = { true }
     ) async throws(Failure) -> CatalogStarted {
-        try await database.transaction { connection in
+        try await database.startTransaction(of: catalog, while: isWanted) { connection in
             let start = CatalogStart(
                 catalog: catalog, generation: generation,
                 statementSeconds: database.catalogStatementSeconds,

@@ -3,9 +3,13 @@ import Postgres
 
 /// A catalog whose lock is held for a submission to it.
 struct SubmittedCatalog {
+    var id: CatalogID
+    /// The submission that is open.
+    var openedGeneration: Int
     var siteID: Int64
     var queueID: Int64
     var queueState: String
+    /// The submission that was started last.
     var generation: Int
     var state: CatalogState
     var hasMirrors: Bool
@@ -33,7 +37,8 @@ struct SubmittedCatalog {
                     + "\(opened).")
         }
         let catalogRow = SubmittedCatalog(
-            siteID: try row.int64("site_id"), queueID: try row.int64("queue_id"),
+            id: catalog, openedGeneration: opened, siteID: try row.int64("site_id"),
+            queueID: try row.int64("queue_id"),
             queueState: try row.string("queue_state"),
             generation: Int(try row.int64("generation")),
             state: CatalogState(rawValue: try row.string("state")) ?? .open,

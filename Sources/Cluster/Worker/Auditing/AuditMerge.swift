@@ -79,6 +79,8 @@ struct AuditMerge {
     private(set) var files: Int64 = 0
     private(set) var bytes: Int64 = 0
     private(set) var checkedFiles: Int64 = 0
+    private(set) var uncomparedFiles: Int64 = 0
+    private(set) var uncomparedBytes: Int64 = 0
 
     static let maxSuspects = 2_000
 
@@ -107,9 +109,13 @@ struct AuditMerge {
         return toRead
     }
 
-    mutating func takeCounts() -> (files: Int64, bytes: Int64, checkedFiles: Int64) {
-        defer { (files, bytes, checkedFiles) = (0, 0, 0) }
-        return (files, bytes, checkedFiles)
+    /// Adds what was counted to a report, and forgets it.
+    mutating func takeCounts(into report: inout SiteAuditReport) {
+        (report.files, report.bytes, report.checkedFiles) = (files, bytes, checkedFiles)
+        if uncomparedFiles > 0 {
+            (report.uncomparedFiles, report.uncomparedBytes) = (uncomparedFiles, uncomparedBytes)
+        }
+        (files, bytes, checkedFiles, uncomparedFiles, uncomparedBytes) = (0, 0, 0, 0, 0)
     }
 
     /// Compares until something is needed. Throws `cluster.protocol` for a page that cannot be read.
@@ -185,7 +191,11 @@ struct AuditMerge {
         guard record.bytes >= 0 else {
             // Neither a file that was put aside nor a checksum file must be there or not.
             guard record.segment > 0, found.kind == .file else {
-                guard found.kind != .file else { return }
+                guard found.kind != .file else {
+                    uncomparedFiles += 1
+                    uncomparedBytes += found.bytes
+                    return
+                }
                 return suspects.append(
                     AuditSuspect(
                         kind: .unknown(found.kind), path: path, bytes: found.bytes, segment: 0))

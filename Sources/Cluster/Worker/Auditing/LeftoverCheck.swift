@@ -7,6 +7,8 @@ import Storage
 struct LeftoverCheck: Sendable {
     let held: AuditLease
     let storage: SiteStorage
+    /// The cluster of the audit; nil if unknown.
+    let cluster: ClusterID?
     let repairs: Bool
     /// True if it ends an audit of the whole site.
     let isOfWhole: Bool
@@ -77,6 +79,7 @@ struct LeftoverCheck: Sendable {
     // MARK: Owners
 
     private struct Owners: Sendable {
+        let cluster: ClusterID?
         var leases: [LeaseID: SiteAuditChecked.Owner] = [:]
         var multiparts: [MultipartID: SiteAuditChecked.Owner] = [:]
         /// Assets whose bodies a job may resume.
@@ -97,11 +100,11 @@ struct LeftoverCheck: Sendable {
                 case .unknown where isStaged || isOnNetwork: return isAbandoned
                 case .unknown: return file.ageSeconds > LeftoverCheck.unlockedSeconds
                 }
-            case .partialObject(let lease, let asset, _):
-                // The numbers of assets are those of one cluster.
-                guard leases[lease] == .ended else { return isAbandoned }
-                return isAbandoned || !resumable.contains(asset)
-            case .record(let lease):
+            case .partialObject(let lease, let owner, _):
+                return isAbandoned || isUseless(lease, owner)
+            case .record(let lease?, let owner?):
+                return isAbandoned || isUseless(lease, owner)
+            case .record(let lease, _):
                 return isAbandoned || lease.map { leases[$0] == .ended } ?? false
             case .multipart(let id):
                 switch multiparts[id] ?? .unknown {
@@ -110,6 +113,19 @@ struct LeftoverCheck: Sendable {
                 case .unknown: return isAbandoned
                 }
             }
+        }
+
+        /// Returns true for a body of this cluster that nobody receives, and that no job may resume.
+        private func isUseless(_ lease: LeaseID, _ owner: BodyOwner) -> Bool {
+            let isOwn: Bool =
+                switch leases[lease] ?? .unknown {
+                case .inUse: false
+                case .ended: true
+                // Of those that ended in order nothing is known. The numbers of assets are those of
+                // one cluster.
+                case .unknown: cluster != nil && owner.cluster == cluster
+                }
+            return isOwn && !resumable.contains(owner.asset)
         }
     }
 
@@ -120,10 +136,12 @@ struct LeftoverCheck: Sendable {
         for file in files {
             switch file.kind {
             case .object(let lease, _): leases.insert(lease)
-            case .partialObject(let lease, let asset, _):
+            case .partialObject(let lease, let owner, _):
                 leases.insert(lease)
-                assets.insert(asset)
-            case .record(let lease): lease.map { _ = leases.insert($0) }
+                assets.insert(owner.asset)
+            case .record(let lease, let owner):
+                lease.map { _ = leases.insert($0) }
+                owner.map { _ = assets.insert($0.asset) }
             case .multipart(let id): multiparts.append(id)
             case .digest, .probe, .symlink, .foreign: break
             }
@@ -134,7 +152,7 @@ struct LeftoverCheck: Sendable {
             $0.multiparts = multiparts
             $0.assets = bodies
         }
-        var owners = Owners()
+        var owners = Owners(cluster: cluster)
         owners.leases = Dictionary(uniqueKeysWithValues: zip(named, answer.leases))
         owners.multiparts = Dictionary(
             zip(multiparts, answer.multiparts), uniquingKeysWith: { $1 })

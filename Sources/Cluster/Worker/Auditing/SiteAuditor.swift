@@ -146,7 +146,7 @@ final class SiteAuditor: Sendable {
             page = try await comparison.run(from: page)
         }
         let leftovers = LeftoverCheck(
-            held: held, storage: storage, repairs: work.repairs,
+            held: held, storage: storage, cluster: work.cluster, repairs: work.repairs,
             isOfWhole: !work.isOfLeftovers, blocking: blocking)
         try await leftovers.run(page: page)
     }

@@ -111,7 +111,7 @@ struct SiteComparison: Sendable {
             findings.removeFirst(report.findings.count)
             report.isPageDone = isDone && findings.isEmpty
             if report.isPageDone {
-                (report.files, report.bytes, report.checkedFiles) = merge.takeCounts()
+                merge.takeCounts(into: &report)
             }
             try await held.send(report)
         } while !findings.isEmpty

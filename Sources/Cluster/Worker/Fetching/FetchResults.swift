@@ -46,7 +46,7 @@ struct FetchResults: Sendable {
             }
             object.note(sha256: fetched.sha256)
             var done = JobReport.Done(
-                stored: StoredObject(bytes: fetched.bytes, sha256: fetched.sha256),
+                stored: fetched.received,
                 isVerified: fetched.isVerified,
                 milliseconds: Self.milliseconds(result.totalSeconds))
             // A mirror's validator says nothing about the job's own origin. A part's multipart file

@@ -118,7 +118,7 @@ extension FetchTransfers {
         guard case .bucket(let storage) = work.storage else { return }
         let leased = work.leased
         storage.stream(
-            object, bytes: bytes, written: written, by: PartialBodies.attempt(at: work)
+            object, bytes: bytes, written: written, by: partials.attempt(at: work)
         ) {
             held.isWanted(leased)
         }

@@ -16,19 +16,18 @@ struct Fetcher: Sendable {
     let reporter: Reporter
     let pace: LeasePace
 
-    /// Starts the fetches of a lease. `ended` has the bytes that were stored when it was requested.
-    func fetch(_ jobs: [Leased<Fetch>], at site: LeasedSite, ended: [SiteID: Int64]) async {
+    /// Starts the fetches of a lease: reuses stored files and downloads the rest. `ended` has the
+    /// bytes that were stored when the lease was requested.
+    func fetch(_ jobs: [LeasedJob], at site: LeasedSite, ended: [SiteID: Int64]) async {
         guard !jobs.isEmpty else { return }
+        let storage: SiteStorage
         do throws(Failure) {
-            let storage = try await sites.open(site, ended: ended)
-            await fetch(jobs.map { Assignment($0, storage) })
+            storage = try await sites.open(site, ended: ended)
         } catch {
-            for job in jobs { reporter.fail(job.work, error) }
+            for job in jobs { reporter.fail(job, error) }
+            return
         }
-    }
-
-    /// Starts fetches of one site: reuses stored files and downloads the rest.
-    private func fetch(_ work: [Assignment]) async {
+        let work = jobs.compactMap { Assignment($0, storage) }
         await download(work.filter { !StoredFiles.mayBeStored($0.fetch) })
         let known = work.filter { StoredFiles.mayBeStored($0.fetch) }
         guard !known.isEmpty else { return }

@@ -38,8 +38,12 @@ struct Fetching: Sendable {
             worker: core.identity.id, client: core.client, storages: sites.storages, held: held,
             blocking: blocking, reporter: reporter, pace: core.pace)
         purger = Purger(
-            worker: core.identity.id, client: core.client, storages: sites.storages, held: held,
-            draining: core.draining, blocking: blocking, reporter: reporter, pace: core.pace)
+            worker: core.identity.id, client: core.client, storages: sites.storages,
+            bodies: BodyPurger(
+                worker: core.identity.id, client: core.client, storages: sites.storages,
+                cluster: cluster, held: held, blocking: blocking),
+            held: held, draining: core.draining, blocking: blocking, reporter: reporter,
+            pace: core.pace)
         let splitter = Splitter(
             worker: core.identity.id, partBytes: configuration.partBytes, client: core.client,
             held: held, blocking: blocking)

@@ -54,7 +54,7 @@ struct MirrorTable {
             .map(\.url)
     }
 
-    private struct Place {
+    private struct Candidate {
         var index: Int
         var url: String
         var name: String
@@ -62,12 +62,12 @@ struct MirrorTable {
     }
 
     /// Sorts by speed, the fastest first and the failing ones last.
-    private func ranked(_ urls: [String], _ cooling: Set<String>, _ now: Double) -> [Place] {
-        let places = urls.enumerated().map { index, url in
+    private func ranked(_ urls: [String], _ cooling: Set<String>, _ now: Double) -> [Candidate] {
+        let candidates = urls.enumerated().map { index, url in
             let name = originName(of: url) ?? url
-            return Place(index: index, url: url, name: name, origin: origins[name] ?? Origin())
+            return Candidate(index: index, url: url, name: name, origin: origins[name] ?? Origin())
         }
-        return places.sorted { left, right in
+        return candidates.sorted { left, right in
             let leftFails = isFailing(left.origin, left.name, cooling, now)
             let rightFails = isFailing(right.origin, right.name, cooling, now)
             if leftFails != rightFails { return rightFails }

@@ -44,9 +44,9 @@ struct PartialBodies: Sendable {
     private func takeNow(
         _ work: Assignment, of left: PartialIndex
     ) throws(Failure) -> PartialBody? {
-        var place = DirectoryStorage.PartialPlace.key(work.fetch.key)
+        var location = DirectoryStorage.PartialLocation.key(work.fetch.key)
         if let part = work.fetch.part {
-            place =
+            location =
                 work.storage.isBucket
                 ? .uploadedPart(part.file.id, offset: part.offset, length: part.length)
                 : .range(
@@ -54,12 +54,14 @@ struct PartialBodies: Sendable {
                     totalBytes: part.file.totalBytes)
         }
         return try work.storage.receiving.takePartial(
-            identity(of: work), of: left, for: Self.attempt(at: work), place: place,
+            identity(of: work), of: left, for: attempt(at: work), location: location,
             digests: work.fetch.furtherDigests.map(\.algorithm))
     }
 
-    static func attempt(at work: Assignment) -> ObjectAttempt {
-        ObjectAttempt(lease: work.lease, job: work.job.id, asset: work.job.asset)
+    func attempt(at work: Assignment) -> ObjectAttempt {
+        ObjectAttempt(
+            lease: work.lease, job: work.job.id, asset: work.job.asset,
+            cluster: cluster.withLock(\.self))
     }
 
     /// Returns the identity of a job's partial body; for a job that is being split, its first
@@ -88,7 +90,7 @@ struct PartialBodies: Sendable {
             let identity = self.identity(of: work, split: split)
             self.blocking.start {
                 work.storage.receiving.note(
-                    record, of: object, as: identity, by: Self.attempt(at: work))
+                    record, of: object, as: identity, by: self.attempt(at: work))
             }
         }
         resumption.isGuarded =
@@ -101,7 +103,7 @@ struct PartialBodies: Sendable {
     func putBack(_ partial: PartialBody?, of work: Assignment) {
         guard let partial, let object = partial.object else { return }
         work.storage.receiving.keep(
-            partial.record, of: object, as: identity(of: work), by: Self.attempt(at: work))
+            partial.record, of: object, as: identity(of: work), by: attempt(at: work))
     }
 
     /// Keeps a whole body that could not be stored, so that the job's next attempt stores it.
@@ -121,7 +123,7 @@ struct PartialBodies: Sendable {
             }
             end.work.storage.receiving.keep(
                 record, of: end.object, as: self.identity(of: end.work),
-                by: Self.attempt(at: end.work))
+                by: self.attempt(at: end.work))
         }
     }
 
@@ -155,7 +157,7 @@ struct PartialBodies: Sendable {
             guard !self.held.isCancelled(work.leased) else { return object.discard() }
             work.storage.receiving.keep(
                 left.record, of: object, as: self.identity(of: work, split: split),
-                by: Self.attempt(at: work))
+                by: self.attempt(at: work))
         }
     }
 }

@@ -39,7 +39,7 @@ struct Uploader: Sendable {
                 JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned()))
         }
         let outcome = await storage.upload(
-            end.object, stored, by: PartialBodies.attempt(at: end.work)
+            end.object, stored, by: partials.attempt(at: end.work)
         ) {
             self.held.isWanted(leased)
         }

@@ -61,7 +61,7 @@ struct GrantHandler: Sendable {
     private func start(
         _ jobs: [LeasedJob], _ lease: LeaseID, at site: LeasedSite, _ ended: [SiteID: Int64]
     ) async {
-        var fetches: [Leased<Fetch>] = []
+        var fetches: [LeasedJob] = []
         var lists: [Leased<ChecksumFileWriter.Directory>] = []
         let cache = site.cache
         let isCache = cache != nil
@@ -69,7 +69,7 @@ struct GrantHandler: Sendable {
             switch work.job.task {
             case .verify where isCache, .refresh where isCache, .publish where isCache:
                 reporter.fail(work, Failure(.inputCacheSite, "\(site.storageURL) is a cache"))
-            case .fetch(let fetch): fetches.append(Leased(work, fetch))
+            case .fetch: fetches.append(work)
             case .resolve(let source): handlers.titles.push(Leased(work, source))
             case .verify(let verification):
                 Task { await handlers.verifier.verify(Leased(work, verification)) }

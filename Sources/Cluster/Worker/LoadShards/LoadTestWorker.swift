@@ -56,17 +56,17 @@ final class LoadTestWorker: Sendable {
     /// load; results so far are reported all the same.
     func takePart(in call: LoadTestCall) async {
         let id = call.id
-        let place: LoadTestPlace
+        let assignment: LoadTestAssignment
         do {
-            place = try await client.join(
+            assignment = try await client.join(
                 id, LoadTestJoin(worker: worker.id, name: worker.name), retrySeconds: 5)
         } catch {
             return log.warning("a load test was not joined", ["test": id, "error": "\(error)"])
         }
-        guard let scenario = place.scenario else { return }
+        guard let scenario = assignment.scenario else { return }
         log.info("load test joined", ["test": id])
         let part = LoadPart()
-        let playing = Task { await self.play(part, scenario, place, of: id) }
+        let playing = Task { await self.play(part, scenario, assignment, of: id) }
         let reporting = Task { await self.report(part, of: id) }
         let watching = Task { await self.watch(part) }
         await withTaskCancellationHandler {
@@ -80,10 +80,10 @@ final class LoadTestWorker: Sendable {
     }
 
     private func play(
-        _ part: LoadPart, _ scenario: String, _ place: LoadTestPlace, of id: LoadTestID
+        _ part: LoadPart, _ scenario: String, _ assignment: LoadTestAssignment, of id: LoadTestID
     ) async {
         do {
-            let urls = try await urls(place.urlBlocks, of: id, part)
+            let urls = try await urls(assignment.urlBlocks, of: id, part)
             let preparing = Task { try await runner.prepare(scenario, urls: urls) }
             part.onStop { preparing.cancel() }
             let shard = try await preparing.value
@@ -91,7 +91,7 @@ final class LoadTestWorker: Sendable {
             await finishJobs(part)
             part.becomeReady(cores: shard.cores) { shard.change($0) }
             guard let start = await part.waitForStart() else { return }
-            if let parts = place.parts {
+            if let parts = assignment.parts {
                 try await fetch(parts, of: id, for: shard, start.shard, part)
             }
             part.finish(

@@ -9,6 +9,7 @@ struct Purger: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
     let storages: SiteStorages
+    let bodies: BodyPurger
     let held: HeldWork
     let draining: ShutdownSignal
     let blocking: BlockingCalls
@@ -33,8 +34,8 @@ struct Purger: Sendable {
             request.isLast = isLast ? true : nil
             let page = try await client.purge(request)
             if isLast { return reporter.giveBack(work) }
-            request.results = []
-            if page.files.isEmpty {
+            (request.results, request.freed) = ([], nil)
+            if page.files.isEmpty, page.bodies == nil {
                 guard let seconds = page.waitSeconds else {
                     return reporter.done(
                         JobReport(job: work.job.id, lease: work.lease, outcome: .done()))
@@ -48,6 +49,16 @@ struct Purger: Sendable {
                 continue
             }
             request.results = try await delete(page.files, work)
+            guard let entries = page.bodies else { continue }
+            do throws(Failure) {
+                request.freed = try await bodies.delete(work)
+                request.results += entries.map { PurgeRequest.Result(file: $0, deleted: true) }
+            } catch {
+                let failure = Failure(error.code, String(error.message.prefix(500)))
+                request.results += entries.map {
+                    PurgeRequest.Result(file: $0, deleted: false, failure: failure)
+                }
+            }
         }
     }
 

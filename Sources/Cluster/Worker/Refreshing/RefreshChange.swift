@@ -84,6 +84,8 @@ struct RefreshChange: Sendable {
     var freshSeconds: Int?
     /// Rules that the title's newly resolved manifest breaks.
     var warnings: ManifestWarnings?
+    /// Renditions that the title's newly resolved manifest is without; nil keeps those that are known.
+    var leftOut: [LeftOutRendition]?
 
     var isRelisted: Bool { listed > 0 }
 

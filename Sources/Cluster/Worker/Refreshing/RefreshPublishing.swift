@@ -64,7 +64,7 @@ struct RefreshPublishing: Sendable {
             throw error
         }
         last.publication = RefreshBatch.Publication(
-            segments: change.isRelisted ? change.listed : nil)
+            segments: change.isRelisted ? change.listed : nil, leftOut: change.leftOut)
         last.warnings = change.warnings
         // From here on it may be granted without an answer: the job's next worker needs the staged
         // files. The sweep removes unneeded ones.
@@ -100,7 +100,7 @@ struct RefreshPublishing: Sendable {
             Result { () throws(Failure) in
                 do throws(Failure) {
                     // Another worker published the missing files, or they are lost.
-                    let missing = try storage.place(ordered.map(\.object)) {
+                    let missing = try storage.publish(ordered.map(\.object)) {
                         attempt.isHeld
                     }
                     for index in missing {

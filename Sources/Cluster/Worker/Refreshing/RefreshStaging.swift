@@ -3,6 +3,7 @@ import Digest
 import Model
 import Services
 import Storage
+import Titles
 import Transfer
 
 /// The answer for one file; empty if it is unchanged.
@@ -20,7 +21,7 @@ struct RefreshAnswer: Sendable {
         freshSeconds = fetched.freshSeconds
         guard !fetched.isUnchanged else { return }
         object = fetched.object
-        stored = StoredObject(bytes: fetched.bytes, sha256: fetched.sha256)
+        stored = fetched.received
         validator = fetched.validator
         isVerified = fetched.isVerified
     }
@@ -74,6 +75,26 @@ struct RefreshStaging: Sendable {
             await blocking.run { storage.discard(objects) }
             throw error
         }
+    }
+
+    /// Returns those of the lost files that a title lists and that still cannot be fetched.
+    func lost(
+        _ known: [LeftOutRendition], of title: ResolvedSegments, _ attempt: RefreshAttempt
+    ) async throws -> [LeftOutRendition] {
+        let known = Dictionary(known.map { ($0.key, $0) }) { first, _ in first }
+        var lost: [LeftOutRendition] = []
+        for (index, segment) in title.enumerated() {
+            guard let file = known[segment.key], segment.content == nil else { continue }
+            do {
+                let answer = try await ask(RefreshChange.File(segment, known: nil), index, attempt)
+                answer.object?.discard()
+                attempt.begin(0, index)
+            } catch let error as FetchFailure where error.failure.code.mayBeOriginsAlone {
+                lost.append(
+                    LeftOutRendition(file.kind, name: file.name, key: file.key, error.failure))
+            }
+        }
+        return lost
     }
 
     private func ask(

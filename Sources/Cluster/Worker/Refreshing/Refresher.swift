@@ -103,15 +103,43 @@ struct Refresher: Sendable {
             change.freshSeconds = freshness.seconds
             return change
         }
-        guard case .whole(let objects, let fresh) = try await manifests.reading(of: attempt.work)
-        else {
-            throw Failure(
-                .manifestLive, "the title is live again; only its recording can follow it")
-        }
+        let (objects, fresh) = try await resolved(attempt)
         var change = RefreshChange(files: files, listing: objects.map(\.checked))
         change.warnings = objects.warnings.ofAsset ?? ManifestWarnings()
         change.freshSeconds = fresh.seconds
+        if attempt.source.titles?.mayLack != nil { change.leftOut = objects.leftOut }
         return change
+    }
+
+    /// Resolves the manifest of a title again, with the renditions that it lacks if their files can be
+    /// fetched by now. It does not lose others.
+    private func resolved(
+        _ attempt: RefreshAttempt
+    ) async throws -> (ResolvedSegments, ManifestFreshness) {
+        let known = attempt.source.leftOut ?? []
+        var resolved = try await whole(attempt, lost: [])
+        if !known.isEmpty {
+            let lost = try await staging.lost(known, of: resolved.0, attempt)
+            if !lost.isEmpty { resolved = try await whole(attempt, lost: lost) }
+        }
+        let new = resolved.0.leftOut.first { rendition in
+            !known.contains {
+                $0.key == rendition.key || $0.kind == rendition.kind && $0.name == rendition.name
+            }
+        }
+        if let new { throw FetchFailure(failure: new.failure, origins: []) }
+        return resolved
+    }
+
+    private func whole(
+        _ attempt: RefreshAttempt, lost: [LeftOutRendition]
+    ) async throws -> (ResolvedSegments, ManifestFreshness) {
+        let reading = try await manifests.reading(of: attempt.work, lost: lost)
+        guard case .whole(let objects, let freshness) = reading else {
+            throw Failure(
+                .manifestLive, "the title is live again; only its recording can follow it")
+        }
+        return (objects, freshness)
     }
 
     /// Returns true if a playlist of a title changed. One that was rewritten for the edge cannot be

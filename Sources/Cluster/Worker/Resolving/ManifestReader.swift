@@ -43,10 +43,14 @@ struct ManifestReader: Sendable {
 
     /// Returns the objects of a title's manifest, with rewritten manifests and the playlists'
     /// digests; of a live title that is recorded, what its recording lacks.
-    func reading(of work: Leased<AssetSource>) async throws -> TitleReading {
+    ///
+    /// - Parameter lost: files that cannot be fetched; nil for those of the job.
+    func reading(
+        of work: Leased<AssetSource>, lost: [LeftOutRendition]? = nil
+    ) async throws -> TitleReading {
         let cursor = work.task.recording?.cursor
         do {
-            return try await reading(of: work, after: cursor, from: cursor)
+            return try await reading(of: work, lost: lost, after: cursor, from: cursor)
         } catch let error as FetchFailure {
             guard let cursor, error.failure.code.mayBeExpiredSignature else { throw error }
             // The URLs of its media playlists, or that of its MPD, may have expired: the manifest
@@ -62,21 +66,34 @@ struct ManifestReader: Sendable {
     }
 
     /// - Parameters:
-    ///   - after: the place up to which it is recorded; nil at its beginning.
+    ///   - after: the position up to which it is recorded; nil at its beginning.
     ///   - from: the cursor whose media playlists, or MPD, are read; nil to read the manifest.
     private func reading(
-        of work: Leased<AssetSource>, after cursor: RecordingCursor?, from: RecordingCursor?
+        of work: Leased<AssetSource>, lost: [LeftOutRendition]? = nil,
+        after cursor: RecordingCursor?, from: RecordingCursor?
     ) async throws -> TitleReading {
         let source = work.task
         var freshness = ManifestFreshness()
         var resolver = try TitleResolver(
             url: source.url, kind: source.kind, options: source.titles ?? TitleOptions(),
-            following: from, snapshotSeconds: Date().timeIntervalSince1970,
+            lost: lost ?? source.leftOut ?? [], following: from,
+            snapshotSeconds: Date().timeIntervalSince1970,
             pausedClocks: failedClocks.withLock { $0.paused(at: now()) })
         try await read(&resolver, &freshness, of: work)
         if let pass = try resolver.recordingPass(after: cursor) { return .recording(pass) }
         if try resolver.addPlaylistsLeftOut() { try await read(&resolver, &freshness, of: work) }
+        while try leaveOut(&resolver) { try await read(&resolver, &freshness, of: work) }
         return .whole(try resolver.segments(), freshness)
+    }
+
+    /// Leaves out renditions that list a lost file; true if others are to be read instead.
+    private func leaveOut(_ resolver: inout TitleResolver) throws -> Bool {
+        do throws(Failure) {
+            return try resolver.leaveOut()
+        } catch {
+            // No origin has failed now.
+            throw FetchFailure(failure: error, origins: [])
+        }
     }
 
     /// Fetches what a resolver requests.
@@ -85,30 +102,50 @@ struct ManifestReader: Sendable {
         of work: Leased<AssetSource>
     ) async throws {
         while !resolver.isComplete {
-            let requests = resolver.next()
-            let bodies = try await withThrowingTaskGroup(of: (ManifestRequest, Fetched?).self) {
+            let requests = resolver.next().map { ($0, resolver.mayLack($0)) }
+            let answers = try await withThrowingTaskGroup(of: (ManifestRequest, Answer).self) {
                 group in
-                for request in requests {
-                    group.addTask { (request, try await self.answer(to: request, work)) }
+                for (request, mayLack) in requests {
+                    group.addTask {
+                        (request, try await self.answer(to: request, work, mayLack: mayLack))
+                    }
                 }
-                var bodies: [(ManifestRequest, Fetched?)] = []
-                for try await body in group { bodies.append(body) }
-                return bodies.sorted { $0.0.number < $1.0.number }
+                var answers: [(ManifestRequest, Answer)] = []
+                for try await answer in group { answers.append(answer) }
+                return answers.sorted { $0.0.number < $1.0.number }
             }
-            for (request, fetched) in bodies {
-                if request.isOptional, resolver.kind == .dash {
-                    noteClock(request.url, isRead: fetched != nil)
-                }
-                guard let fetched else {
-                    resolver.receiveOptional(request, nil)
-                    continue
-                }
-                freshness.add(fetched)
-                try resolver.receive(
-                    request, finalURL: fetched.finalURL, body: fetched.body ?? [],
-                    sha256: fetched.sha256, contentType: fetched.contentType,
-                    answeredSeconds: fetched.answeredSeconds)
+            for (request, answer) in answers {
+                try take(answer, to: request, &resolver, &freshness)
             }
+        }
+    }
+
+    /// The answer to the request of a manifest.
+    private enum Answer {
+        case fetched(Fetched)
+        /// An optional one that cannot be read in time.
+        case missing
+        /// The title may lack it.
+        case unavailable(Failure)
+    }
+
+    private func take(
+        _ answer: Answer, to request: ManifestRequest, _ resolver: inout TitleResolver,
+        _ freshness: inout ManifestFreshness
+    ) throws(Failure) {
+        if request.isOptional, resolver.kind == .dash {
+            let isRead = if case .fetched = answer { true } else { false }
+            noteClock(request.url, isRead: isRead)
+        }
+        switch answer {
+        case .missing: resolver.receiveOptional(request, nil)
+        case .unavailable(let failure): resolver.receive(request, unavailable: failure)
+        case .fetched(let fetched):
+            freshness.add(fetched)
+            try resolver.receive(
+                request, finalURL: fetched.finalURL, body: fetched.body ?? [],
+                sha256: fetched.sha256, contentType: fetched.contentType,
+                answeredSeconds: fetched.answeredSeconds)
         }
     }
 
@@ -119,11 +156,18 @@ struct ManifestReader: Sendable {
         }
     }
 
-    /// Returns nil for an optional one that cannot be read in time.
     private func answer(
-        to request: ManifestRequest, _ work: Leased<AssetSource>
-    ) async throws -> Fetched? {
-        guard request.isOptional else { return try await manifest(request.url, work) }
+        to request: ManifestRequest, _ work: Leased<AssetSource>, mayLack: Bool
+    ) async throws -> Answer {
+        guard request.isOptional else {
+            do {
+                return .fetched(try await manifest(request.url, work))
+            } catch let error as FetchFailure
+                where mayLack && Self.isFinal(error.failure.code, request.url, work.job)
+            {
+                return .unavailable(error.failure)
+            }
+        }
         let answer = try await result(within: Self.optionalLimit, clock: clock) { () -> Fetched? in
             do {
                 return try await manifest(request.url, work)
@@ -131,7 +175,19 @@ struct ManifestReader: Sendable {
                 return nil
             }
         }
-        return answer ?? nil
+        return answer.flatMap { $0 }.map { .fetched($0) } ?? .missing
+    }
+
+    /// True if the origin does not serve a manifest, and another attempt is of no use: the last one, or
+    /// a fresh URL would not help.
+    private static func isFinal(_ code: FailureCode, _ url: String, _ job: Job) -> Bool {
+        guard code.mayBeOriginsAlone || code == .manifestHTML else { return false }
+        if code.mayBeExpiredSignature, SignedQuery.isSigned(url: Array(url.utf8)) { return false }
+        return switch code.row.retry {
+        case .never: true
+        case .attempts(let most): job.attempt >= most
+        case .siteFault, .waitsForSpace: false
+        }
     }
 
     /// - Parameter validator: validator of the stored manifest; only a changed one is fetched.

@@ -90,6 +90,7 @@ struct Resolver: Sendable {
         var batch: [ResolvedSegment] = []
         var bytes = 0
         var warnings = segments.warnings.ofAsset
+        var leftOut = segments.leftOut.isEmpty ? nil : segments.leftOut
         for resolved in segments {
             let segment = try title?.requested(resolved) ?? resolved.checked
             let more = (segment.mirrors ?? []).reduce(segment.content?.utf8.count ?? 0) {
@@ -99,24 +100,28 @@ struct Resolver: Sendable {
                 batch.count >= WireLimits.segmentsPerRequest
                 || bytes + more > WireLimits.rewrittenManifestBytes
             if isFull, !batch.isEmpty {
-                guard try await submit(batch, warnings, of: work) else { return false }
-                warnings = nil
+                guard try await submit(batch, warnings, leftOut, of: work) else { return false }
+                (warnings, leftOut) = (nil, nil)
                 batch.removeAll(keepingCapacity: true)
                 bytes = 0
             }
             batch.append(segment)
             bytes += more
         }
-        return try await submit(batch, warnings, of: work)
+        return try await submit(batch, warnings, leftOut, of: work)
     }
 
-    /// - Parameter warnings: warnings of the first batch; nil for later ones.
+    /// - Parameters:
+    ///   - warnings: warnings of the first batch; nil for later ones.
+    ///   - leftOut: what the title lacks, of the first batch.
     private func submit(
-        _ batch: [ResolvedSegment], _ warnings: ManifestWarnings?, of work: Leased<AssetSource>
+        _ batch: [ResolvedSegment], _ warnings: ManifestWarnings?, _ leftOut: [LeftOutRendition]?,
+        of work: Leased<AssetSource>
     ) async throws(Failure) -> Bool {
         var request = SegmentBatch(
             worker: worker, job: work.job.id, lease: work.lease, segments: batch)
         request.warnings = warnings
+        request.leftOut = leftOut
         return try await client.segments(request).verdict == .accepted
     }
 }

@@ -17,9 +17,11 @@ struct Warmer: Sendable {
     let pace: LeasePace
     let reporter: Reporter
 
-    /// Starts the requests of a lease.
-    func warm(_ jobs: [Leased<Fetch>], through cache: CacheLocation) {
-        for work in jobs { start(work, cache) }
+    /// Starts the requests of a lease's fetches.
+    func warm(_ jobs: [LeasedJob], through cache: CacheLocation) {
+        for work in jobs {
+            if case .fetch(let fetch) = work.job.task { start(Leased(work, fetch), cache) }
+        }
     }
 
     private func start(_ work: Leased<Fetch>, _ cache: CacheLocation) {
@@ -69,7 +71,7 @@ struct Warmer: Sendable {
         case .success(let fetched):
             tally.ended(work.job.run, seconds: result.totalSeconds, bytes: fetched.bytes)
             var done = JobReport.Done(
-                stored: StoredObject(bytes: fetched.bytes, sha256: fetched.sha256),
+                stored: fetched.received,
                 isVerified: fetched.isVerified, validator: fetched.validator,
                 milliseconds: FetchResults.milliseconds(result.totalSeconds))
             done.cache = fetched.cache?.text

@@ -28,11 +28,11 @@ struct BenchmarkWork: Sendable {
     }
 
     func asset(_ index: Int) -> AssetSubmission {
-        let place = "\(host(of: index))/\(catalog)/\(isFiles ? "files" : title(index))"
+        let base = "\(host(of: index))/\(catalog)/\(isFiles ? "files" : title(index))"
         let path =
             isFiles
-            ? "\(place)/\(numbered(index / 1_000))/\(numbered(index)).bin"
-            : "\(place)/master.m3u8"
+            ? "\(base)/\(numbered(index / 1_000))/\(numbered(index)).bin"
+            : "\(base)/master.m3u8"
         return AssetSubmission(
             name: isFiles ? "file \(index)" : "title \(index)", url: "http://\(path)",
             kind: isFiles ? .file : .hls, key: path)
@@ -49,9 +49,9 @@ struct BenchmarkWork: Sendable {
 
     /// Returns a range of a title's segments in the order of a manifest.
     func segments(of title: Int, _ range: Range<Int>) -> [ResolvedSegment] {
-        let place = "\(host(of: title))/\(catalog)/\(self.title(title))"
+        let base = "\(host(of: title))/\(catalog)/\(self.title(title))"
         return range.map { ordinal in
-            let path = "\(place)/video-1080p/segment-\(numbered(ordinal)).m4s"
+            let path = "\(base)/video-1080p/segment-\(numbered(ordinal)).m4s"
             return ResolvedSegment(ordinal: ordinal, url: "http://\(path)", key: path, role: .media)
         }
     }

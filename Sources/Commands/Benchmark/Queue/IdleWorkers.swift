@@ -23,13 +23,13 @@ struct IdleWorkers: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {
                 let worker = WorkerID.random()
-                let place = Double(number) / Double(count)
+                let fraction = Double(number) / Double(count)
                 group.addTask {
-                    try await Task.sleep(for: .seconds(place * Self.startSeconds))
+                    try await Task.sleep(for: .seconds(fraction * Self.startSeconds))
                     while true { try await poll(worker) }
                 }
                 group.addTask {
-                    try await Task.sleep(for: .seconds(place * Self.heartbeatSeconds))
+                    try await Task.sleep(for: .seconds(fraction * Self.heartbeatSeconds))
                     while true {
                         _ = try await client.heartbeat(
                             Heartbeat(

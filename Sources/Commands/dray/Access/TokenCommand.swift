@@ -14,7 +14,7 @@ enum TokenCommand {
         discussion: """
             Without a command, lists the tokens. To create, list and revoke tokens, use the token of \
             a coordinator's DRAY_TOKEN, or one of the role admin; for the log, one of the role \
-            operator suffices. \(ClusterCall.place)
+            operator suffices. \(ClusterCall.clusterHelp)
             """,
         subcommands: [
             Command(

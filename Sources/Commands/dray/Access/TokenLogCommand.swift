@@ -15,15 +15,15 @@ enum TokenLogCommand {
             Submissions, starts and interruptions of catalogs, changes of catalogs, queues, origins, \
             sites and tokens, and load tests are recorded, with the token that was used; \
             `environment` is that of a coordinator's DRAY_TOKEN. What workers do is not. The command \
-            needs a token of the role operator or admin. \(ClusterCall.place)
+            needs a token of the role operator or admin. \(ClusterCall.clusterHelp)
             """,
         options: [
             CommandOption(
                 "limit", .integer(placeholder: "N", range: 1...100_000),
                 help: "Maximum number of changes, 1 to 100000. Default: \(defaultLimit)."),
             CommandOption(
-                "after", .text(placeholder: "PLACE"),
-                help: "Continue after this place, which the last line of a listing prints."),
+                "after", .text(placeholder: "POSITION"),
+                help: "Continue after this position, which the last line of a listing prints."),
         ] + ClusterCall.listOptions
     ) { arguments in
         await ClusterCall.run(arguments, isCheck: true) { client in

@@ -14,7 +14,18 @@ enum AssetsCommand {
         discussion: "Without a command, lists the assets of CATALOG as `dray assets list` does. "
             + listDiscussion,
         subcommands: [list] + AssetChangeCommand.commands,
-        operands: listOperands, options: listOptions, action: listAssets)
+        operands: listOperands, options: listOptions
+    ) { given in
+        let code = await listAssets(given)
+        let word = given.operands[0]
+        // A mistyped command is taken for a name.
+        if [.usage, .noCluster].contains(code), Int64(word) == nil {
+            Console.note(
+                "'\(printable(String(word.prefix(100))))' was taken for a catalog; "
+                    + "`dray assets --help` lists the commands")
+        }
+        return code
+    }
 
     static let stateFilter = "asset-state"
 
@@ -50,7 +61,7 @@ enum AssetsCommand {
         action: listAssets)
 
     private static let listDiscussion = """
-        \(ClusterCall.anyPlace) In patterns, * matches any characters. The size of an asset is \
+        \(ClusterCall.privateClusterHelp) In patterns, * matches any characters. The size of an asset is \
         its stored and received bytes or, if there are none, the expected bytes.
         """
 
@@ -88,7 +99,7 @@ enum AssetsCommand {
                 "limit", .integer(placeholder: "N", range: 1...100_000),
                 help: "Maximum number of assets to list. Default: 100."),
             CommandOption(
-                "after", .text(placeholder: "PLACE"),
+                "after", .text(placeholder: "POSITION"),
                 help: "Continue after this row; the last line of a listing prints it."),
         ] + ClusterCall.listOptions
 
@@ -201,8 +212,10 @@ enum AssetsCommand {
         let recordings = listing.assets.compactMap { asset in
             asset.recording.map { "\(printable(asset.name)): \(RecordingText.line($0))\n" }
         }
+        let leftOut = LeftOutText.lines(listing.assets)
         let text =
             table + (recordings.isEmpty ? "" : "\n" + recordings.joined())
+            + (leftOut.isEmpty ? "" : "\n" + leftOut)
             + (warnings.isEmpty ? "" : "\n\(WarningText.lines(warnings))\n")
         guard let next = listing.next else { return text }
         return text + "More: --after '\(next.replacing("'", with: "'\\''"))'\n"

@@ -13,7 +13,7 @@ enum CatalogCachesCommand {
         discussion: """
             Counts objects by how each POP served them when they were last requested, and names \
             those that it does not keep, or of which POPs served different bytes. \
-            \(ClusterCall.anyPlace)
+            \(ClusterCall.privateClusterHelp)
             """,
         operands: [
             CommandOperand(

@@ -13,7 +13,7 @@ enum CatalogCommand {
         "catalog",
         summary: "Check a list; list, show, cancel, retry, remove, forget and schedule catalogs.",
         discussion:
-            ClusterCall.anyPlace,
+            ClusterCall.privateClusterHelp,
         subcommands: [
             CatalogCheckCommand.command,
             CatalogListCommand.command, CatalogStatusCommand.command,

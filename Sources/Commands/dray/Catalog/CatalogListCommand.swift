@@ -10,7 +10,7 @@ import Text
 enum CatalogListCommand {
     static let command = Command(
         "list", summary: "List the latest 100 catalogs, and what each waits for.",
-        discussion: ClusterCall.anyPlace, options: ClusterCall.listOptions
+        discussion: ClusterCall.privateClusterHelp, options: ClusterCall.listOptions
     ) { arguments in
         await ClusterCall.run(arguments, isCheck: false, workers: 0) { client, isPrivate in
             let catalogs = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
@@ -31,12 +31,10 @@ enum CatalogListCommand {
             [.right, .left, .left, .right, .right, .right, .left, .left],
             catalogs.map { catalog in
                 let notes =
-                    catalog.state == .running
-                    ? StatusCommand.lines(catalog, isIdle: isIdle) : []
+                    catalog.isUnderWay ? StatusCommand.lines(catalog, isIdle: isIdle) : []
                 return [
                     catalog.id.description, printable(catalog.name), catalog.shownState,
-                    "\(HumanFormat.count(catalog.totals.completed)) of "
-                        + HumanFormat.count(catalog.totals.assets),
+                    StatusCommand.completed(catalog),
                     HumanFormat.count(catalog.totals.failed),
                     HumanFormat.bytes(catalog.totals.bytes), printable(catalog.queue),
                     notes.isEmpty ? "–" : notes.joined(separator: "; "),

@@ -15,7 +15,7 @@ enum CatalogStatusCommand {
 
     private static func named(_ name: String, summary: String) -> Command {
         Command(
-            name, summary: summary, discussion: ClusterCall.anyPlace,
+            name, summary: summary, discussion: ClusterCall.privateClusterHelp,
             operands: [
                 CommandOperand(
                     "CATALOG", help: "Number or name of the catalog, from `dray catalog list`.")
@@ -53,6 +53,7 @@ enum CatalogStatusCommand {
         case .failed: return [why, "next: \(again)"]
         case .cancelled: return ["next: \(again)"]
         case .interrupted: return ["next: submit the catalog again, which resumes it"]
+        case .removed: return ["next: submit the catalog again, which fetches it again"]
         case .running where status.totals.failed > 0: return [why]
         case .completed where status.totals.cancelled ?? 0 > 0: return ["next: \(again)"]
         case .open, .running, .completed: return []
@@ -67,17 +68,8 @@ enum CatalogStatusCommand {
         _ status: CatalogStatus, _ source: SourceStatus? = nil, isIdle: Bool = false
     ) -> String {
         let totals = status.totals
-        var lines = [
-            "\(printable(status.name)) (\(status.id)): \(status.shownState)",
-            "  \(HumanFormat.count(totals.completed)) of "
-                + "\(HumanFormat.count(totals.assets, "asset")) completed, "
-                + "\(HumanFormat.count(totals.failed)) failed, "
-                + "\(HumanFormat.count(totals.cancelled ?? 0)) cancelled",
-            "  \(HumanFormat.count(totals.segmentsDone)) of "
-                + "\(HumanFormat.count(totals.segments, "segment")), "
-                + "\(HumanFormat.bytes(totals.bytes + totals.receivingBytes))"
-                + (totals.expectedBytes.map { " of \(HumanFormat.bytes($0))" } ?? ""),
-        ]
+        var lines = ["\(printable(status.name)) (\(status.id)): \(status.shownState)"]
+        lines += counts(totals, isRemoved: status.state == .removed).map { "  \($0)" }
         if status.state == .running, !isIdle {
             let active = status.active.count
             lines.append(
@@ -100,5 +92,22 @@ enum CatalogStatusCommand {
         lines += StatusCommand.lines(status, isIdle: isIdle).map { "  \($0)" }
         lines += nextSteps(status).map { "  \($0)" }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func counts(_ totals: CatalogTotals, isRemoved: Bool) -> [String] {
+        guard !isRemoved else {
+            let (files, bytes) = (totals.freedFiles ?? 0, totals.freedBytes ?? 0)
+            return ["freed \(HumanFormat.count(files, "file")), \(HumanFormat.bytes(bytes))"]
+        }
+        return [
+            "\(HumanFormat.count(totals.completed)) of "
+                + "\(HumanFormat.count(totals.assets, "asset")) completed, "
+                + "\(HumanFormat.count(totals.failed)) failed, "
+                + "\(HumanFormat.count(totals.cancelled ?? 0)) cancelled",
+            "\(HumanFormat.count(totals.segmentsDone)) of "
+                + "\(HumanFormat.count(totals.segments, "segment")), "
+                + "\(HumanFormat.bytes(totals.bytes + totals.receivingBytes))"
+                + (totals.expectedBytes.map { " of \(HumanFormat.bytes($0))" } ?? ""),
+        ]
     }
 }

@@ -37,14 +37,9 @@ enum RemoveCommand {
         operands: [
             CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
-        options: [
-            CatalogCommand.site,
-            CommandOption(
-                "yes", .flag,
-                help: "Do not ask before all files are deleted. Required without a terminal."),
-        ] + followed
+        options: [CatalogCommand.site] + followed
     ) { arguments in
-        await run(arguments, asks: !arguments.flag("yes")) {
+        await run(arguments) {
             SelectionAction(.remove, catalog: try CatalogCommand.reference(arguments))
         }
     }
@@ -87,26 +82,29 @@ enum RemoveCommand {
 
     private static let followed =
         [
+            CommandOption(
+                "yes", .flag,
+                help: "Do not ask before files are deleted. Required without a terminal."),
             CommonOptions.state, CommonOptions.durability, OnInterrupt.option, ClusterCall.json,
             CommandOption("quiet", .flag, help: "Show errors only."),
         ] + TLSOptions.client
 
     private static func run(
-        _ arguments: Arguments, asks: Bool = false, _ selection: () throws -> SelectionAction
+        _ arguments: Arguments, _ selection: () throws -> SelectionAction
     ) async -> ExitCode {
         do {
             try LogOutput.configure(
                 environment: ClientSettings.environment, defaultLevel: .warning)
-            return try await follow(try selection(), arguments, asks: asks)
+            return try await follow(try selection(), arguments)
         } catch {
             return Console.fail(error)
         }
     }
 
     private static func follow(
-        _ selection: SelectionAction, _ arguments: Arguments, asks: Bool
+        _ selection: SelectionAction, _ arguments: Arguments
     ) async throws -> ExitCode {
-        let remote = try ClusterPlace.named()
+        let remote = try ClusterEndpoint.named()
         if remote != nil {
             PrefetchCommand.noteEmbeddedOptions(
                 arguments, [CommonOptions.state.name, CommonOptions.durability.name])
@@ -116,7 +114,7 @@ enum RemoveCommand {
         let interrupts = try PrefetchCommand.onInterrupt(arguments, isEmbedded: remote == nil)
         let plan = RemovalSession.Plan(
             selection, printsJSON: arguments.flag("json"), isQuiet: arguments.flag("quiet"),
-            isEmbedded: remote == nil, asks: asks)
+            isEmbedded: remote == nil, asks: !arguments.flag("yes"))
         let display = ProgressDisplay(
             mode: LiveLines.mode(
                 isQuiet: plan.isQuiet || plan.printsJSON,

@@ -15,7 +15,7 @@ enum WatchCommand {
             from now on, or from --since or --after on. With CATALOG, only its events; ends when \
             the catalog has ended, with the exit code of `dray prefetch`, unless --follow is \
             given. A lost connection is opened again, and no event is missed. \
-            Events are kept for seven days. \(ClusterCall.place)
+            Events are kept for seven days. \(ClusterCall.clusterHelp)
 
             TIME is a date and time with a time zone, 2026-11-22T18:00+01:00 or \
             2026-11-22T17:00Z, or how long ago: 90m, 6h, 2d.
@@ -47,16 +47,16 @@ enum WatchCommand {
                 environment: ClientSettings.environment, defaultLevel: .warning)
             try CommonOptions.checkState(arguments)
             let plan = try plan(arguments)
-            return try await run(plan, try await place(arguments))
+            return try await run(plan, try await cluster(arguments))
         } catch {
             return Console.fail(error)
         }
     }
 
     private static func run(
-        _ plan: WatchSession.Plan, _ place: ClusterPlace
+        _ plan: WatchSession.Plan, _ cluster: ClusterEndpoint
     ) async throws -> ExitCode {
-        let session = WatchSession(plan) { try place.client() }
+        let session = WatchSession(plan) { try cluster.client() }
         let group = ServiceGroup(
             stages: [[session]], graceSeconds: 2, signals: try ProcessSignals.stream())
         let ending = try await group.run()
@@ -66,15 +66,15 @@ enum WatchCommand {
     }
 
     /// Returns the cluster at DRAY_COORDINATOR, the one of the state directory, or the default.
-    private static func place(_ arguments: Arguments) async throws -> ClusterPlace {
-        if let named = try ClusterPlace.named() { return named }
+    private static func cluster(_ arguments: Arguments) async throws -> ClusterEndpoint {
+        if let named = try ClusterEndpoint.named() { return named }
         // Without a home directory there is no default state.
         if let state = try? CommonOptions.statePath(arguments),
-            let running = try ClusterPlace.running(in: state)
+            let running = try ClusterEndpoint.running(in: state)
         {
             return running
         }
-        let standard = try ClusterPlace.standard()
+        let standard = try ClusterEndpoint.standard()
         let client = try standard.client()
         defer { client.shutdown() }
         do throws(Failure) {

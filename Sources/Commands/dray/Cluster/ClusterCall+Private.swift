@@ -35,7 +35,7 @@ extension ClusterCall {
             return false
         }
         guard !isNamed else { return true }
-        let client = try ClusterPlace.standard().client()
+        let client = try ClusterEndpoint.standard().client()
         defer { client.shutdown() }
         do throws(Failure) {
             try await client.readiness(retrySeconds: 0)
@@ -56,26 +56,16 @@ extension ClusterCall {
                 connectionsPerWorker: CommonOptions.defaultConnections, address: "127.0.0.1",
                 port: 0, token: .ofThisRun, interruptsOthers: false,
                 drainSeconds: ClientSettings.drainSeconds, environment: ClientSettings.environment))
+        // Its end stops the cluster.
+        let call = ClusterCallService(
+            makeClient: {
+                try CoordinatorClient(
+                    endpoints: cluster.coordinatorURL, token: cluster.token,
+                    trace: CommandTrace.current)
+            }, body: body)
         let group = ServiceGroup(
-            stages: cluster.stages + [[PrivateCall(cluster: cluster, body: body)]],
-            graceSeconds: ClientSettings.drainSeconds, signals: try ProcessSignals.stream())
-        switch try await group.run() {
-        case .finished: return .success
-        case .signalled: return .interrupted
-        }
-    }
-}
-
-/// Runs the call once the coordinator runs; its end stops the cluster.
-private struct PrivateCall: Service {
-    let name = "call"
-    let cluster: EmbeddedCluster
-    let body: @Sendable (CoordinatorClient) async throws -> String
-
-    func run() async throws {
-        let client = try CoordinatorClient(
-            endpoints: cluster.coordinatorURL, token: cluster.token, trace: CommandTrace.current)
-        defer { client.shutdown() }
-        Console.write(try await body(client))
+            stages: cluster.stages + [[call]], graceSeconds: ClientSettings.drainSeconds,
+            signals: try ProcessSignals.stream())
+        return try await group.run() == .finished ? .success : .interrupted
     }
 }

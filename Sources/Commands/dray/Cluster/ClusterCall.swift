@@ -17,9 +17,10 @@ enum ClusterCall {
     /// Options of commands that print a list of one.
     static let listOptions = options + [csv]
     /// Help of such commands.
-    static let place = "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
+    static let clusterHelp =
+        "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
     /// Help of commands that may start the private cluster.
-    static let anyPlace =
+    static let privateClusterHelp =
         "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`. If none "
         + "runs, starts the private cluster of `dray prefetch` for the answer."
     /// Short, because a person waits.
@@ -27,11 +28,11 @@ enum ClusterCall {
 
     /// Connects to a running cluster, prints the result of `body`, and returns the exit code.
     static func run(
-        _ body: (CoordinatorClient) async throws -> String
+        _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
     ) async -> ExitCode {
         do {
             try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .warning)
-            return try await ask(try ClusterPlace.current(), body)
+            return try await ask(try ClusterEndpoint.current(), body)
         } catch {
             return Console.fail(error)
         }
@@ -63,19 +64,21 @@ enum ClusterCall {
                 throw UsageError(
                     "--json and --csv cannot be combined", hint: "Use one of them.")
             }
-            if let named = try ClusterPlace.named() {
+            if let named = try ClusterEndpoint.named() {
                 PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
                 return try await ask(named) { try await body($0, false) }
             }
             // Without a home directory there is no default state.
             if let path = try? CommonOptions.statePath(arguments),
-                let running = try ClusterPlace.running(in: path)
+                let running = try ClusterEndpoint.running(in: path)
             {
                 return try await ask(running) { try await body($0, false) }
             }
             guard !isCheck || arguments.text(CommonOptions.state.name) != nil,
                 try await isPrivate(arguments)
-            else { return try await ask(try ClusterPlace.standard()) { try await body($0, false) } }
+            else {
+                return try await ask(try ClusterEndpoint.standard()) { try await body($0, false) }
+            }
             return try await askPrivate(try CommonOptions.statePath(arguments), workers: workers) {
                 try await body($0, true)
             }
@@ -104,7 +107,7 @@ enum ClusterCall {
         _ body: @escaping @Sendable (CoordinatorClient?) async throws -> String
     ) async -> ExitCode {
         do {
-            if let named = try ClusterPlace.named() {
+            if let named = try ClusterEndpoint.named() {
                 return try await ask(named) { try await body($0) }
             }
             let path = try CommonOptions.statePath(arguments)
@@ -135,19 +138,21 @@ enum ClusterCall {
     }
 
     private static func ask(
-        _ place: ClusterPlace, _ body: (CoordinatorClient) async throws -> String
+        _ cluster: ClusterEndpoint,
+        _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
     ) async throws -> ExitCode {
-        let client = try place.client()
-        defer { client.shutdown() }
+        // A signal ends the call, however long its answer takes.
+        let group = ServiceGroup(
+            stages: [[ClusterCallService(makeClient: { try cluster.client() }, body: body)]],
+            graceSeconds: 0, signals: try ProcessSignals.stream())
         do {
-            Console.write(try await body(client))
+            return try await group.run() == .finished ? .success : .interrupted
         } catch let failure as Failure
             where failure.code == .clusterCoordinatorUnreachable
             && ClientSettings.coordinator == nil
         {
             throw noCluster(failure.code, else: privateHint)
         }
-        return .success
     }
 
     /// Returns the failure of a command without DRAY_COORDINATOR where no cluster runs.
@@ -206,6 +211,24 @@ enum ClusterCall {
         } catch {
             throw UsageError(
                 "--\(name): \(printable(error.message))", hint: "Use a rate such as 200Mbit/s.")
+        }
+    }
+}
+
+/// Makes a call and prints its answer; then the services before it are stopped.
+struct ClusterCallService: Service {
+    let name = "call"
+    let makeClient: @Sendable () throws -> CoordinatorClient
+    let body: @Sendable (CoordinatorClient) async throws -> String
+
+    func run() async throws {
+        let client = try makeClient()
+        defer { client.shutdown() }
+        do {
+            Console.write(try await body(client))
+        } catch  where Task.isCancelled {
+            // It was stopped, whatever failed because of that.
+            throw CancellationError()
         }
     }
 }

@@ -65,12 +65,12 @@ enum DoctorCommand {
         var subject = DoctorSession.Subject(configuration: configuration(arguments))
         subject.machine = MachineFacts.read(environment: ClientSettings.environment)
         do {
-            let found = try place(arguments)
-            subject.place = found.place
+            let found = try endpoint(arguments)
+            subject.endpoint = found.endpoint
             subject.isNamed = found.isNamed
         } catch {
             subject.isNamed = true
-            subject.placeFailure = failure(error)
+            subject.endpointFailure = failure(error)
         }
         if let url = try databaseURL(arguments) { subject.databaseURL = url }
         subject.sites = try arguments.texts("site").map { text in
@@ -92,16 +92,16 @@ enum DoctorCommand {
     }
 
     /// Returns the cluster, and whether it was named rather than looked for.
-    private static func place(
+    private static func endpoint(
         _ arguments: Arguments
-    ) throws -> (place: ClusterPlace, isNamed: Bool) {
-        if let named = try ClusterPlace.named() { return (named, true) }
+    ) throws -> (endpoint: ClusterEndpoint, isNamed: Bool) {
+        if let named = try ClusterEndpoint.named() { return (named, true) }
         if let path = try? CommonOptions.statePath(arguments),
-            let running = try ClusterPlace.running(in: path)
+            let running = try ClusterEndpoint.running(in: path)
         {
             return (running, true)
         }
-        return (try ClusterPlace.standard(), false)
+        return (try ClusterEndpoint.standard(), false)
     }
 
     /// Returns the database's URL if one is named.

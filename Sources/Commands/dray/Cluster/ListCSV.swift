@@ -120,7 +120,8 @@ enum ListCSV {
                 "unaddressable", "successRate", "addressableSuccessRate", "retries", "bytes",
                 "reusedBytes", "transferSeconds", "bytesPerSecond", "assetsCompleted",
                 "assetsFailed", "assetsCancelled", "failedAttempts", "assetsMet",
-                "assetsRecovered", "byRetry", "byMirror", "byFreshURL", "withoutOptional", "lost",
+                "assetsRecovered", "byRetry", "byMirror", "byFreshURL", "withoutOptional",
+                "withoutRendition", "lost",
             ],
             report.groups.map { group in
                 let figures = group.figures
@@ -137,7 +138,8 @@ enum ListCSV {
                     .integer(group.recovery?.attempts), .integer(group.recovery?.assets),
                     .integer(group.recovery?.completed), .integer(group.recovery?.byRetry),
                     .integer(group.recovery?.byMirror), .integer(group.recovery?.byFreshURL),
-                    .integer(group.recovery?.withoutOptional), .integer(group.recovery?.lost),
+                    .integer(group.recovery?.withoutOptional),
+                    .integer(group.recovery?.withoutRendition), .integer(group.recovery?.lost),
                 ]
             }
         ).text

@@ -11,7 +11,7 @@ enum OriginsCommand {
         summary: "Show origins, their limits, cooldowns and recent decisions; set limits.",
         discussion: """
             Without a command, lists the origins: limits, current use, cooldowns, and recent \
-            decisions with their reasons. \(ClusterCall.anyPlace)
+            decisions with their reasons. \(ClusterCall.privateClusterHelp)
 
             ORIGIN is scheme://host[:port]; the rest of a longer URL is ignored. Limits apply to \
             all workers together.

@@ -11,7 +11,7 @@ enum QueueCommand {
     static let command = Command(
         "queue", summary: "Show, pause, resume or drain the queues of a cluster.",
         discussion: """
-            Without a command, lists the queues. \(ClusterCall.anyPlace) The other commands need \
+            Without a command, lists the queues. \(ClusterCall.privateClusterHelp) The other commands need \
             a running cluster, or the private one of --state.
             """,
         subcommands: [

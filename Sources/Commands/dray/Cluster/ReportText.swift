@@ -81,7 +81,7 @@ enum ReportText {
             }
             let shares = [
                 recovery.completed, recovery.byRetry, recovery.byMirror, recovery.byFreshURL,
-                recovery.withoutOptional, recovery.lost,
+                recovery.withoutOptional, recovery.withoutRendition, recovery.lost,
             ].map(share)
             let code = FailureCode(group.name)
             return [
@@ -91,7 +91,9 @@ enum ReportText {
         }
         guard !rows.isEmpty else { return nil }
         let numbers = [
-            "Attempts", "Assets", "Completed", "Retry", "Mirror", "Fresh URL", "Optional", "Lost",
+            "Attempts", "Assets", "Completed", "Retry", "Mirror", "Fresh URL", "Optional",
+            "Rendition",
+            "Lost",
         ]
         return ClusterCall.section(
             "Recovery", ["Code"] + numbers + ["By itself"],

@@ -11,7 +11,7 @@ enum StatusCommand {
     static let command = Command(
         "status", summary: "Show the catalogs, queues and workers of a cluster.",
         discussion: """
-            \(ClusterCall.place) Exits with 3 if it does not answer. With --state, starts the \
+            \(ClusterCall.clusterHelp) Exits with 3 if it does not answer. With --state, starts the \
             private cluster of `dray prefetch` for the answer.
             """,
         options: ClusterCall.listOptions + [
@@ -47,7 +47,7 @@ enum StatusCommand {
             let totals = catalog.totals
             return [
                 catalog.id.description, printable(catalog.name), catalog.shownState,
-                "\(HumanFormat.count(totals.completed)) of \(HumanFormat.count(totals.assets))",
+                completed(catalog),
                 HumanFormat.count(totals.failed),
             ]
                 + (isAnyCancelled ? [HumanFormat.count(totals.cancelled ?? 0)] : []) + [
@@ -89,6 +89,13 @@ enum StatusCommand {
         return sections.joined(separator: "\n")
     }
 
+    /// Formats how many assets of a catalog are completed; a dash if all were removed.
+    static func completed(_ catalog: CatalogStatus) -> String {
+        guard catalog.state != .removed else { return "–" }
+        let totals = catalog.totals
+        return "\(HumanFormat.count(totals.completed)) of \(HumanFormat.count(totals.assets))"
+    }
+
     /// Formats the time since the minute in which a worker last stored something.
     private static func lastResult(_ worker: ClusterStatus.WorkerStatus) -> String {
         guard let seconds = worker.resultSeconds else { return "–" }
@@ -102,9 +109,9 @@ enum StatusCommand {
             + "\(HumanFormat.duration(seconds: worker.leaseSeconds ?? 0)) ago"
     }
 
-    /// Formats the waits, ends and deadlines of running catalogs, one line each.
+    /// Formats the waits, ends and deadlines of catalogs that run or have waits, one line each.
     private static func notes(_ catalogs: [CatalogStatus], isIdle: Bool) -> String {
-        let lines = catalogs.filter { $0.state == .running }.flatMap { catalog in
+        let lines = catalogs.filter(\.isUnderWay).flatMap { catalog in
             self.lines(catalog, isIdle: isIdle).map {
                 "\(catalog.id) \(printable(catalog.name)) \($0)\n"
             }

@@ -69,9 +69,13 @@ enum LoadCompareCommand {
         guard let text = arguments.text(option) else { return nil }
         let allowed =
             "\(LoadText.percent(range.lowerBound)) to \(LoadText.percent(range.upperBound))"
-        guard let (number, unit) = LoadText.number(text[...]), unit == "%",
-            range.contains(number / 100)
-        else { throw LoadTestOptions.rejection(option, text, allowed) }
-        return number / 100
+        guard let (number, unit) = LoadText.number(text[...]), unit == "%" else {
+            throw LoadTestOptions.rejection(option, text, allowed)
+        }
+        let share = LoadText.product(number, 0.01)
+        guard range.contains(share) else {
+            throw LoadTestOptions.rejection(option, text, allowed)
+        }
+        return share
     }
 }

@@ -40,7 +40,8 @@ enum LoadTestCommand {
                 "TARGET", .files, required: false, help: "A URL, a scenario file, or - for stdin.")
         ],
         options: LoadTestOptions.load + ReplayLog.options + LoadTestOptions.targets
-            + LoadTestOptions.viewers + LoadTestOptions.requests + LoadTestOptions.goals + places
+            + LoadTestOptions.viewers + LoadTestOptions.requests + LoadTestOptions.goals
+            + backendOptions
             + modes + outputs
             + [TransferOptions.allowAddresses, TransferOptions.denyAddresses]
     ) { arguments in
@@ -60,12 +61,15 @@ enum LoadTestCommand {
         CommandOption(
             "search", .flag,
             help:
-                "Raise the rate or the users until a threshold fails, and find the "
-                + "highest load that passes."
+                "Raise the rate or the users until a threshold fails, the target falls behind, or "
+                + "more users bring no more throughput, and find the highest load that passes. It "
+                + "begins at --rate or --users."
         ),
         CommandOption(
             "step", .text(placeholder: "TIME"),
-            help: "With --search: duration of each load. Default: 10s."),
+            help:
+                "With --search: duration of each load, 2s or more, and more than twice the longest "
+                + "answer. Default: 10s."),
         CommandOption(
             "most", .number(placeholder: "N", range: 1...1_000_000),
             help: "With --search: maximum rate or users. Default: 1000000."),
@@ -124,10 +128,10 @@ enum LoadTestCommand {
         let display = LoadTestDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
             style: TerminalStyle(environment: environment))
-        let place = try place(arguments, scenario, mode, display)
-        let metrics = LoadMetrics(scenario) { place.generators }
+        let backend = try backend(arguments, scenario, mode, display)
+        let metrics = LoadMetrics(scenario) { backend.generators }
         let service = LoadTestService(
-            scenario, mode, place, isConfirmed: arguments.flag("yes"), display, metrics,
+            scenario, mode, backend, isConfirmed: arguments.flag("yes"), display, metrics,
             errorForUser: { LoadTestOptions.inOptions($0, arguments) })
         var watchers: [any Service] =
             listen.map {
@@ -193,7 +197,7 @@ enum LoadTestCommand {
                 "--search with --may-fail needs --threshold",
                 hint: "Add a threshold: --threshold 'p99(total) < 200ms'.")
         }
-        let step = try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10
+        let step = try LoadTestOptions.duration("step", arguments, LoadSearch.stepSeconds) ?? 10
         let first = scenario.maxLevel
         guard first > 0 else {
             throw UsageError(
@@ -208,9 +212,15 @@ enum LoadTestCommand {
             try LoadTestOptions.duration("duration", arguments, LoadLimits.capSeconds)
             ?? scenario.caps.durationSeconds
         if let seconds, seconds < step {
+            guard let given = arguments.text("step") else {
+                throw LoadTestOptions.rejection(
+                    "duration", LoadText.text(duration: seconds),
+                    "\(LoadText.text(duration: step)) or more, the time of one step; or set a "
+                        + "shorter --step")
+            }
             throw LoadTestOptions.rejection(
-                "step", HumanFormat.duration(seconds: step),
-                "up to \(HumanFormat.duration(seconds: seconds)), the time of all steps together")
+                "step", given,
+                "up to \(LoadText.text(duration: seconds)), the time of all steps together")
         }
         return .search(
             stepSeconds: step, most: arguments.number("most") ?? 1_000_000, seconds: seconds)
@@ -245,8 +255,8 @@ struct LoadTestFiles {
                     option, path, "a file's path; standard output has the summary, or --json")
             }
             try ReportWriter.check(path, option: option)
-            let place = Self.place(path)
-            if let place, let other = options.updateValue(option, forKey: place) {
+            let canonical = Self.canonicalPath(path)
+            if let canonical, let other = options.updateValue(option, forKey: canonical) {
                 throw UsageError(
                     "--\(other) and --\(option) are one file, \(printable(path))",
                     hint: "Use a different file for each.")
@@ -255,7 +265,7 @@ struct LoadTestFiles {
     }
 
     /// Returns the canonical path of a file; nil for other things such as `/dev/null`.
-    private static func place(_ path: String) -> String? {
+    private static func canonicalPath(_ path: String) -> String? {
         var isFolder: ObjCBool = false
         let url = URL(fileURLWithPath: path)
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {

@@ -318,7 +318,7 @@ enum LoadTestOptions {
             scenario.http.version = version
         }
         if arguments.flag("no-keep-alive") { scenario.http.keepsAlive = false }
-        if let places = arguments.integer("concurrency") { scenario.http.concurrency = places }
+        if let limit = arguments.integer("concurrency") { scenario.http.concurrency = limit }
         if let seconds = try duration("timeout", arguments, LoadLimits.timeoutSeconds) {
             scenario.http.timeoutSeconds = seconds
         }

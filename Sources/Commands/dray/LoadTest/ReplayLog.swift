@@ -134,7 +134,7 @@ struct ReplayRequests {
     private let base: String
     private let file: UnnamedFile
     private var urls: [String] = []
-    private var places: [String: UInt32] = [:]
+    private var indexes: [String: UInt32] = [:]
     private var held = MinHeap<Held>()
     private var added = 0
     /// Those of the second that is being read.
@@ -155,7 +155,7 @@ struct ReplayRequests {
 
     mutating func add(_ request: FileRequest) throws(Failure) {
         let url: UInt32
-        if let index = places[request.key] {
+        if let index = indexes[request.key] {
             url = index
         } else {
             guard urls.count < LoadPlan.maxObjects else {
@@ -165,7 +165,7 @@ struct ReplayRequests {
                         + "it with --match.")
             }
             url = UInt32(urls.count)
-            places[request.key] = url
+            indexes[request.key] = url
             urls.append(base + request.key)
         }
         guard added < Self.maxRequests else {

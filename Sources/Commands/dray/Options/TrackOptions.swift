@@ -18,6 +18,11 @@ enum TrackOptions {
     static let ofFetches =
         selection + [
             CommandOption(
+                mayLack, .text(placeholder: "KINDS"),
+                help:
+                    "Titles: complete without renditions of these kinds that cannot be fetched: "
+                    + "video,audio,subtitles,image. Default: such a title fails."),
+            CommandOption(
                 "live", .choice(placeholder: "MODE", of: ["snapshot", "record"]),
                 help:
                     "Fetch what a live title lists when its manifest is read (snapshot), or all "
@@ -28,6 +33,7 @@ enum TrackOptions {
         ]
 
     private static let until = "until"
+    private static let mayLack = "may-lack"
 
     private static let selection = [
         CommandOption(
@@ -93,6 +99,15 @@ enum TrackOptions {
     /// Returns the track selection of titles that are fetched, with the end of their recordings.
     static func fetchedTitles(_ arguments: Arguments) throws(UsageError) -> TitleOptions? {
         var titles = try titles(arguments)
+        if let kinds = try renditionKinds(arguments) {
+            guard titles?.records != true else {
+                throw UsageError(
+                    "--may-lack cannot be used with --live record",
+                    hint: "Omit --may-lack: a recording notes missing segments as gaps.")
+            }
+            titles = titles ?? TitleOptions()
+            titles?.mayLack = kinds
+        }
         guard let time = try TimeOptions.futureTime(until, arguments) else { return titles }
         guard titles?.records == true else {
             throw UsageError(
@@ -122,6 +137,24 @@ enum TrackOptions {
             return nil
         }
         return Int64(value * factor)
+    }
+
+    /// Reads the kinds of renditions that titles may lack; nil for none.
+    private static func renditionKinds(
+        _ arguments: Arguments
+    ) throws(UsageError) -> [RenditionKind]? {
+        guard let text = arguments.text(mayLack) else { return nil }
+        let words = text.split(separator: ",", omittingEmptySubsequences: false).map {
+            String($0.drop { $0 == " " })
+        }
+        let kinds = words.compactMap(RenditionKind.init(rawValue:))
+        guard kinds.count == words.count else {
+            throw UsageError(
+                "--may-lack is '\(printable(text))'",
+                hint: "Name \(RenditionKind.allCases.map(\.rawValue).joined(separator: ", ")), "
+                    + "separated by commas.")
+        }
+        return RenditionKind.allCases.filter(kinds.contains)
     }
 
     private static func rate(_ name: String, _ arguments: Arguments) throws(UsageError) -> Int64? {

@@ -132,7 +132,7 @@ enum PlanCommand {
             "simulate", .flag,
             help: "Also simulate the pool job by job, and print the plan beside it."),
         CommandOption(
-            "jobs", .integer(placeholder: "N", range: 1_000...20_000_000),
+            "jobs", .integer(placeholder: "N", range: PlanSimulation.allowedJobs),
             help: "Maximum number of jobs to simulate. Default: 2000000."),
         CommandOption(
             "full", .flag,
@@ -174,6 +174,7 @@ enum PlanCommand {
             try ExchangeRates.check(plan, scenario.money)
             plan.notes += notes.all
             plan.calibrationNotes = notes.calibration
+            plan.rest(on: notes.doubts)
             plan.check = try PlanMeasurements.check(arguments, scenario)
             if let path = arguments.text("html") {
                 try WholeFile.write(PlanHTML(plan).text, to: path)
@@ -290,7 +291,7 @@ enum PlanCommand {
         for option in ["provider", "origin-provider"] {
             guard let name = arguments.text(option), !known.contains(name) else { continue }
             throw UsageError(
-                "--\(option) is \"\(printable(String(name.prefix(40))))\"",
+                "--\(option) is '\(printable(String(name.prefix(40))))'",
                 hint: "Use one of \(known.sorted().joined(separator: ", ")).")
         }
     }

@@ -39,6 +39,8 @@ enum PlanMeasurements {
         var all: [String] = []
         /// Those on how far the measurements can be relied on.
         var calibration: [String] = []
+        /// Measurements that a plan should not rest on.
+        var doubts: [String] = []
 
         mutating func add(calibration notes: [String]) {
             calibration += notes
@@ -54,6 +56,7 @@ enum PlanMeasurements {
         notes.all += try PlanSearches.apply(arguments, to: &scenario)
         let calibrated = try calibrate(arguments, to: &scenario, &calibrations)
         notes.add(calibration: calibrations.flatMap(\.notes))
+        notes.doubts = calibrations.compactMap(\.doubt)
         notes.all += calibrated
         notes.all += try await applyLoads(arguments, to: &scenario)
         let values = ScenarioValues(scenario)

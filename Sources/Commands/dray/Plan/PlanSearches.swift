@@ -1,6 +1,7 @@
 import CommandLine
 import Model
 import Planner
+import Statistics
 import Text
 
 /// Options of `dray plan` that take the limits of servers from searches of `dray loadtest`.
@@ -27,18 +28,23 @@ enum PlanSearches {
     static func apply(_ arguments: Arguments, to scenario: inout Scenario) throws -> [String] {
         var notes: [String] = []
         let values = ScenarioValues(scenario)
-        let basis = "the highest load that passed"
+        func take(_ report: SearchReport, _ measured: [String: Measured], _ origin: String) {
+            notes += PlanMeasurements.take(measured, origin, into: &scenario) { _, _ in
+                report.basis
+            }
+        }
         if let path = arguments.text("origin-from") {
-            notes += PlanMeasurements.take(
-                try search(path).originValues, "--origin-from \(path)", into: &scenario
-            ) { _, _ in basis }
+            let report = try search(path)
+            let before = scenario.given
+            take(report, report.originValues, "--origin-from \(path)")
+            if !report.isConclusive {
+                scenario.lowerBounds = Set(scenario.given.keys.filter { before[$0] == nil })
+            }
         }
         if let path = arguments.text("edge-from") {
-            let measured = try search(path).edgeValues(
-                cores: try cores(arguments, values), values)
-            notes += PlanMeasurements.take(measured, "--edge-from \(path)", into: &scenario) {
-                _, _ in basis
-            }
+            let report = try search(path)
+            let measured = report.edgeValues(cores: try cores(arguments, values), values)
+            take(report, measured, "--edge-from \(path)")
         } else if arguments.integer("edge-from-cores") != nil {
             throw UsageError("--edge-from-cores needs --edge-from", hint: "Use both, or neither.")
         }

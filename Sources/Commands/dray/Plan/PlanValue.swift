@@ -30,8 +30,16 @@ enum PlanValue {
             text.split(separator: ":").contains(where: GroupedNumber.isAmbiguous)
         {
             throw UsageError(
-                "\(option) is \(printable(String(text.prefix(40))))",
+                "\(option) is '\(printable(String(text.prefix(40))))'",
                 hint: "Write a number of users without a point: 30000, not 30.000.")
+        }
+        if text.contains("%"), !input.row.unit.isEmpty {
+            throw UsageError(
+                "\(option) is '\(printable(String(text.prefix(40))))', a share",
+                hint: "Use a number \(input.row.unit.contains("/") ? "in" : "of") \(input.row.unit)"
+                    + (share(of: input).map {
+                        ", or --set \($0.row.path)=\(printable(String(text.prefix(40))))."
+                    } ?? "."))
         }
         guard numbers.count == parts.count, [1, 3].contains(numbers.count) else {
             throw UsageError(
@@ -52,11 +60,20 @@ enum PlanValue {
                 input.row.unit.isEmpty && input.row.allowed.upperBound <= 1 && numbers.count == 1
                 && (1...100).contains(numbers[0]) && !text.hasSuffix("%")
             throw UsageError(
-                "\(option) is \(given)",
+                "\(option) is '\(given)'",
                 hint: "\(error.field): \(error.allowed)."
                     + (isPercentage ? " A percentage has its sign: \(given)%." : ""))
         }
         return estimate
+    }
+
+    /// Returns the input that has the same amount as a share.
+    private static func share(of input: ScenarioInput) -> ScenarioInput? {
+        switch input {
+        case .dailyActiveUsers: .dailyActiveShare
+        case .peakConcurrentUsers: .peakShare
+        default: nil
+        }
     }
 
     static func number(_ text: Substring) -> Double? {

@@ -96,7 +96,7 @@ enum PrefetchCommand {
         _ arguments: Arguments, list operand: String, to target: PrefetchTarget,
         adopting adoption: (Destination) -> Adoption? = { _ in nil }
     ) async throws -> ExitCode {
-        let remote = try ClusterPlace.named()
+        let remote = try ClusterEndpoint.named()
         let isListAtURL =
             arguments.text("format") != nil && ListSource.isURL(operand)
         if remote != nil {

@@ -40,7 +40,7 @@ enum PrefetchTarget: Sendable {
             guard let origin = arguments.origin(of: other), origin != .commandLine else { continue }
             Console.note("--\(other) of \(origin) is ignored: it cannot be used with --site")
         }
-        guard try ClusterPlace.named() != nil else {
+        guard try ClusterEndpoint.named() != nil else {
             throw UsageError(
                 "--site needs a cluster, whose sites it names",
                 hint: "Set DRAY_COORDINATOR, or use --to DEST for a directory of this machine.")

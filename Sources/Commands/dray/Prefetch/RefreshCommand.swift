@@ -48,7 +48,7 @@ enum RefreshCommand {
     }
 
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
-        let remote = try ClusterPlace.named()
+        let remote = try ClusterEndpoint.named()
         if remote != nil {
             PrefetchCommand.noteEmbeddedOptions(arguments)
             try PrefetchCommand.checkHeaders(arguments, isListAtURL: false)

@@ -25,7 +25,7 @@ enum AuditCommand {
             already, the command follows that one, unless it does less than --deep or --repair \
             ask for. It continues if the command is interrupted, and with another worker if one \
             dies. Exit code 1: damage was found and not queued again. \
-            \(ClusterCall.anyPlace)
+            \(ClusterCall.privateClusterHelp)
             """,
         subcommands: [
             AuditResultCommand.list, AuditResultCommand.show, AuditResultCommand.cancel,
@@ -58,7 +58,7 @@ enum AuditCommand {
             let follower = AuditFollower(
                 mode: LiveLines.mode(
                     isQuiet: isQuiet || arguments.flag("json"),
-                    environment: ClientSettings.environment))
+                    environment: ClientSettings.environment), isPrivate: isPrivate)
             var status = try await follower.start(submission, client)
             if !arguments.flag("detach") || isPrivate {
                 status = try await follower.follow(status, client)

@@ -12,7 +12,7 @@ enum AuditResultCommand {
     static let list = Command(
         "list", summary: "List the audits of a site, or of all, the latest first.",
         discussion: "The latest \(WireLimits.auditsPerSite) of each site are kept. "
-            + ClusterCall.anyPlace,
+            + ClusterCall.privateClusterHelp,
         operands: [
             CommandOperand(
                 "SITE", required: false, help: SiteNames.help)
@@ -30,7 +30,7 @@ enum AuditResultCommand {
         "show", summary: "Show an audit and what it has found.",
         discussion: "The first \(HumanFormat.count(WireLimits.findingsPerAudit)) findings of an "
             + "audit are kept, and all are counted. Bytes of a path that are not UTF-8 are shown "
-            + "as \\xHH. \(ClusterCall.anyPlace)",
+            + "as \\xHH. \(ClusterCall.privateClusterHelp)",
         operands: [
             CommandOperand("AUDIT", .number, help: "Number of the audit, from `dray audit list`.")
         ],
@@ -79,8 +79,8 @@ enum AuditResultCommand {
         "limit", .integer(placeholder: "N", range: 1...100_000),
         help: "Maximum number of lines, 1 to 100000. Default: \(defaultLimit).")
     private static let after = CommandOption(
-        "after", .text(placeholder: "PLACE"),
-        help: "Continue after this place, which the last line of a listing prints.")
+        "after", .text(placeholder: "POSITION"),
+        help: "Continue after this position, which the last line of a listing prints.")
 
     private static func number(_ arguments: Arguments) throws(UsageError) -> SiteAuditID {
         let text = arguments.operands[0]

@@ -12,7 +12,7 @@ enum SiteCommand {
     static let command = Command(
         "site",
         summary: "Show the sites of a cluster; set schedules, bandwidth and space limits.",
-        discussion: "Without a command, lists the sites. \(ClusterCall.anyPlace)",
+        discussion: "Without a command, lists the sites. \(ClusterCall.privateClusterHelp)",
         subcommands: [
             Command(
                 "list", summary: "List the sites, their schedules and the limits in force.",
@@ -151,20 +151,21 @@ enum SiteCommand {
         let isFaulty = list.sites.contains { $0.fault != nil }
         return ClusterCall.section(
             "Sites",
-            ["Queue", "Now", "Workers", "Changes in", "Maximum", "Free"]
-                + (isBounded ? ["Floor", "Used", "Quota"] : []) + ["Schedule", "Storage"]
+            ["Queue", "Now", "Workers", "Changes in", "Maximum", "Free", "Used"]
+                + (isBounded ? ["Floor", "Quota"] : []) + ["Schedule", "Storage"]
                 + (isFaulty ? ["Not writable"] : []),
-            [.left, .left, .right, .right, .left, .right]
-                + (isBounded ? [.right, .right, .right] : []) + [.left, .left]
+            [.left, .left, .right, .right, .left, .right, .right]
+                + (isBounded ? [.right, .right] : []) + [.left, .left]
                 + (isFaulty ? [.left] : []),
             list.sites.map { site in
-                let room = isBounded ? [site.floorBytes, site.usedBytes, site.quotaBytes] : []
+                let bounds = isBounded ? [site.floorBytes, site.quotaBytes] : []
                 return [
                     printable(site.queue), now(site), shares(site),
                     site.nextChange.map { HumanFormat.duration(seconds: max(0, $0 - list.now)) }
                         ?? "–",
                     ClusterCall.rate(site.maximumBytesPerSecond), bytes(site.availableBytes),
-                ] + room.map(bytes) + [
+                    bytes(site.usedBytes),
+                ] + bounds.map(bytes) + [
                     site.schedule.isEmpty ? "none" : printable(site.schedule),
                     printable(shown(storageURL: site.storageURL)),
                 ]

@@ -20,7 +20,7 @@ enum SourceCommand {
             cut or has an error changes nothing, nor does one that drops more assets than \
             --max-drop.
 
-            \(ClusterCall.place)
+            \(ClusterCall.clusterHelp)
             """,
         subcommands: [
             Command(
@@ -85,8 +85,8 @@ enum SourceCommand {
         "limit", .integer(placeholder: "N", range: 1...100_000),
         help: "Maximum number of sources to list. Default: 100.")
     private static let after = CommandOption(
-        "after", .text(placeholder: "PLACE"),
-        help: "Continue after this place, which the last line of a listing prints.")
+        "after", .text(placeholder: "POSITION"),
+        help: "Continue after this position, which the last line of a listing prints.")
 
     /// Returns the source that `--every` and its companions describe.
     static func submission(_ arguments: Arguments, url: String) throws -> SourceSubmission {

@@ -16,7 +16,7 @@ enum WebhookCommand {
         discussion: """
             Without a command, lists the webhooks. Each event is sent as a POST of JSON, signed with \
             the webhook's secret, until the receiver answers with 2xx, 12 times at most. These \
-            commands need a token of the role operator or admin. \(ClusterCall.place)
+            commands need a token of the role operator or admin. \(ClusterCall.clusterHelp)
             """,
         subcommands: [
             Command(
@@ -83,8 +83,9 @@ enum WebhookCommand {
                         "limit", .integer(placeholder: "N", range: 1...WireLimits.pageRows),
                         help: "Maximum number, 1 to \(WireLimits.pageRows). Default: 50."),
                     CommandOption(
-                        "after", .text(placeholder: "PLACE"),
-                        help: "Continue after this place, which the last line of a listing prints."
+                        "after", .text(placeholder: "POSITION"),
+                        help:
+                            "Continue after this position, which the last line of a listing prints."
                     ),
                 ] + ClusterCall.options, action: deliveries),
             Command(

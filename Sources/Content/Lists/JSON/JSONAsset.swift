@@ -31,7 +31,7 @@ struct JSONAsset {
     private var maxFetches: FetchLimit?
     private var maxSites: Int?
     /// Start of each field's value.
-    private var places: [String: Int] = [:]
+    private var offsets: [String: Int] = [:]
 
     /// Reads the value at the cursor; `path` names it, empty for the whole line.
     static func read(
@@ -47,7 +47,7 @@ struct JSONAsset {
         let prefix = path.isEmpty ? "" : path + "."
         var fields = JSONAsset()
         try cursor.object { (cursor, name, offset) throws(Failure) in
-            fields.places[name] = cursor.index
+            fields.offsets[name] = cursor.index
             try fields.readField(&cursor, name, offset, prefix)
         }
         return try fields.asset(cursor, start, prefix, rules)
@@ -92,7 +92,7 @@ struct JSONAsset {
             throw cursor.fieldFailure(
                 at: start, prefix + "url", "is missing", allowed: "an http or https URL")
         }
-        var asset = try Self.keyed(cursor, places["url"] ?? start, prefix + "url", url)
+        var asset = try Self.keyed(cursor, offsets["url"] ?? start, prefix + "url", url)
         asset.name = name ?? asset.name
         asset.kind = kind ?? asset.kind
         asset.bytes = bytes
@@ -107,15 +107,15 @@ struct JSONAsset {
         if let notBefore, let expiresAt, expiresAt <= notBefore {
             throw Failure(
                 .inputRights,
-                at: cursor.location(places["expiresAt"] ?? start, field: prefix + "expiresAt"),
+                at: cursor.location(offsets["expiresAt"] ?? start, field: prefix + "expiresAt"),
                 "it is not later than \(prefix)notBefore")
         }
         try asset.rekey(rules)
-        try Self.check(asset, cursor, places["sidecars"] ?? start, prefix + "sidecars", rules)
+        try Self.check(asset, cursor, offsets["sidecars"] ?? start, prefix + "sidecars", rules)
         guard asset.kind != .file else { return asset }
         let further = FurtherDigests.hexDigits.keys.sorted()
         for name in ["sha256", "bytes", "mirrors"] + further {
-            guard let offset = places[name] else { continue }
+            guard let offset = offsets[name] else { continue }
             throw cursor.fieldFailure(
                 at: offset, prefix + name, "given for a title of kind \(asset.kind)",
                 allowed: "for kind file only")

@@ -9,14 +9,14 @@ struct AnswerFailure: Sendable {
     let isTransient: Bool
 
     /// - Parameter document: The document of the answer; an error in an answer of 200 as well.
-    init(_ answer: HTTPAnswer, _ document: AnswerDocument?, at place: String) {
+    init(_ answer: HTTPAnswer, _ document: AnswerDocument?, at target: String) {
         let root = document?.root
         let error = root?.name == "Error" ? root : root?.all("Error").first
         let code = error?["Code"] ?? ""
         self.code = code
         let isOfS3 = error != nil || answer.headers["x-amz-request-id"] != nil
         let meaning = Self.meaning(of: code, status: answer.status, isOfS3: isOfS3)
-        var text = "\(place): \(answer.status)"
+        var text = "\(target): \(answer.status)"
         if !code.isEmpty { text += " \(code.prefix(100))" }
         if let message = error?["Message"], !message.isEmpty {
             text += ": \(Redaction.shown(String(message.prefix(200))))"

@@ -52,7 +52,7 @@ package final class S3Client: Sendable {
                     try requireDocument(document, answer, request)
                     return answer
                 }
-                let ended = AnswerFailure(answer, document, at: place(of: request))
+                let ended = AnswerFailure(answer, document, at: target(of: request))
                 if ended.failure.code == .storageCredentials || answer.status == 403 {
                     provider.drop(credentials)
                     // Those of a file or a role may have been replaced.
@@ -90,10 +90,10 @@ package final class S3Client: Sendable {
         let type = Redaction.shown(answer.headers["content-type"] ?? "no type", limit: 60)
         throw Failure(
             .storageNotS3,
-            "\(place(of: request)): \(answer.status) (\(type)), not an S3 answer")
+            "\(target(of: request)): \(answer.status) (\(type)), not an S3 answer")
     }
 
-    private func place(of request: S3Request) -> String {
+    private func target(of request: S3Request) -> String {
         let key = request.key.isEmpty ? "" : "/\(Redaction.path(request.key))"
         return "\(request.method) s3://\(bucket.bucket)\(key) at \(bucket.endpointURL)"
     }

@@ -4,7 +4,7 @@ package import Model
 
 /// A file in one of Dray's own directories at a site.
 package struct PrivateFile: Sendable, Hashable {
-    package enum Place: String, Sendable, CaseIterable {
+    package enum Folder: String, Sendable, CaseIterable {
         case temporary = "tmp"
         case multipart
         case partial
@@ -14,7 +14,7 @@ package struct PrivateFile: Sendable, Hashable {
         case digests
     }
 
-    package let place: Place
+    package let folder: Folder
     package let name: String
     package let bytes: Int64
     package let kind: Kind
@@ -28,10 +28,11 @@ package struct PrivateFile: Sendable, Hashable {
         case object(LeaseID, isStaged: Bool)
         /// The object of an attempt, and the record of its partial body: another attempt may resume
         /// it.
-        case partialObject(LeaseID, AssetID, record: String)
+        case partialObject(LeaseID, BodyOwner, record: String)
         case multipart(MultipartID)
-        /// The record of a body whose object is gone.
-        case record(LeaseID?)
+        /// The record of a body of a range, or of one whose object is gone. Without an owner if it
+        /// cannot be read.
+        case record(LeaseID?, BodyOwner?)
         /// The record of the digest of an object that is gone, or replaced by another program's.
         case digest
         /// A file of a check, which its process removes.
@@ -42,7 +43,7 @@ package struct PrivateFile: Sendable, Hashable {
     }
 
     /// Path relative to the site.
-    package var path: String { "\(ObjectKey.privateDirectory)/\(place.rawValue)/\(name)" }
+    package var path: String { "\(ObjectKey.privateDirectory)/\(folder.rawValue)/\(name)" }
 }
 
 extension DirectoryStorage {
@@ -62,16 +63,16 @@ extension DirectoryStorage {
             }
             var files: [PrivateFile] = []
             var objects: Set<String> = []
-            for (place, directory) in [
-                (PrivateFile.Place.temporary, site.temporary), (.multipart, site.multipart),
+            for (folder, directory) in [
+                (PrivateFile.Folder.temporary, site.temporary), (.multipart, site.multipart),
             ] {
                 let names = try directory.names().sorted()
                 // Also of those that are left for another call: their records are not orphans.
                 objects.formUnion(names)
                 for name in names.prefix(maxFiles) {
                     guard let status = try? directory.status(of: name) else { continue }
-                    let kind = Self.kind(of: name, status, place, recordOf[name], site)
-                    files.append(PrivateFile(place, name, status, kind, now: now))
+                    let kind = Self.kind(of: name, status, folder, recordOf[name], site)
+                    files.append(PrivateFile(folder, name, status, kind, now: now))
                 }
             }
             for record in records.sorted().prefix(maxFiles) {
@@ -83,7 +84,8 @@ extension DirectoryStorage {
                 let kind: PrivateFile.Kind =
                     switch status.kind {
                     case .symbolicLink: .symlink
-                    case .regular where isOwn: .record(Self.lease(in: object))
+                    case .regular where isOwn:
+                        .record(Self.lease(in: object), Self.owner(ofRecord: record, in: site))
                     default: .foreign
                     }
                 files.append(PrivateFile(.partial, record, status, kind, now: now))
@@ -93,7 +95,7 @@ extension DirectoryStorage {
     }
 
     private static func kind(
-        of name: String, _ status: FileStatus, _ place: PrivateFile.Place, _ record: String?,
+        of name: String, _ status: FileStatus, _ folder: PrivateFile.Folder, _ record: String?,
         _ site: SiteDirectories
     ) -> PrivateFile.Kind {
         switch status.kind {
@@ -101,13 +103,13 @@ extension DirectoryStorage {
         case .directory, .other: return .foreign
         case .regular: break
         }
-        guard place == .temporary else {
+        guard folder == .temporary else {
             return MultipartID(name).map { .multipart($0) } ?? .foreign
         }
         if name.hasPrefix("probe-") { return .probe }
         guard let lease = lease(in: name) else { return .foreign }
-        if let record, let asset = asset(ofRecord: record, in: site) {
-            return .partialObject(lease, asset, record: record)
+        if let record, let owner = owner(ofRecord: record, in: site) {
+            return .partialObject(lease, owner, record: record)
         }
         return .object(lease, isStaged: PrivateName.isNumbered(name))
     }
@@ -121,13 +123,13 @@ extension DirectoryStorage {
         String(name.dropFirst(PartialIdentity.nameBytes + 1))
     }
 
-    private static func asset(ofRecord name: String, in site: SiteDirectories) -> AssetID? {
+    private static func owner(ofRecord name: String, in site: SiteDirectories) -> BodyOwner? {
         guard let file = try? site.partial.open(name, O_RDONLY | O_NONBLOCK) else { return nil }
         var bytes = [UInt8](repeating: 0, count: PartialRecordText.maximumBytes)
         let count = try? bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
             try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
         }
-        return PartialRecordText(Array(bytes.prefix(count ?? 0)))?.asset
+        return PartialRecordText(Array(bytes.prefix(count ?? 0)))?.owner
     }
 
     /// Returns false for an object that a process still writes.
@@ -166,8 +168,8 @@ extension DirectoryStorage {
 
 extension PrivateFile {
     /// Describes an object of a bucket.
-    init(_ place: Place, _ name: String, bytes: Int64, _ kind: Kind, ageSeconds: Double) {
-        self.place = place
+    init(_ folder: Folder, _ name: String, bytes: Int64, _ kind: Kind, ageSeconds: Double) {
+        self.folder = folder
         self.name = name
         self.kind = kind
         self.bytes = bytes
@@ -176,9 +178,9 @@ extension PrivateFile {
     }
 
     fileprivate init(
-        _ place: Place, _ name: String, _ status: FileStatus, _ kind: Kind, now: Double
+        _ folder: Folder, _ name: String, _ status: FileStatus, _ kind: Kind, now: Double
     ) {
-        self.place = place
+        self.folder = folder
         self.name = name
         self.kind = kind
         bytes = status.bytes

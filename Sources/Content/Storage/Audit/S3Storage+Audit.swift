@@ -68,19 +68,34 @@ extension S3Storage {
     func privateFiles(maxFiles: Int = 20_000) async throws(Failure) -> [PrivateFile] {
         let now = Int64(time(nil))
         var files: [PrivateFile] = []
-        for place in [PrivateFile.Place.temporary, .uploads] {
-            let start = privateKey("\(place.rawValue)/")
+        for folder in [PrivateFile.Folder.temporary, .uploads] {
+            let start = privateKey("\(folder.rawValue)/")
             try await forEachObject(below: start, most: maxFiles) { (object) throws(Failure) in
                 let name = String(object.key.dropFirst(start.count))
-                let kind =
-                    place == .temporary
-                    ? Self.kind(ofStaged: name) : try await self.kind(ofRecord: object.key)
                 let age = object.modifiedSeconds.map { Double(now - $0) } ?? 0
-                files.append(
-                    PrivateFile(place, name, bytes: object.bytes, kind, ageSeconds: age))
+                var (bytes, kind) = (object.bytes, Self.kind(ofStaged: name))
+                if folder == .uploads {
+                    let record = try await self.record(at: object.key)
+                    kind = Self.kind(of: record, at: object.key)
+                    if let record { bytes = try await self.sentBytes(of: record) }
+                }
+                files.append(PrivateFile(folder, name, bytes: bytes, kind, ageSeconds: age))
             }
         }
         return files
+    }
+
+    /// Returns the bytes of the parts that an upload has; 0 if the server does not list them.
+    private func sentBytes(of record: UploadRecord) async throws(Failure) -> Int64 {
+        guard case .begun(let id) = record.state else { return 0 }
+        do throws(Failure) {
+            let parts = try await client.parts(of: record.key, upload: id) ?? [:]
+            return parts.values.reduce(0) { $0 + $1.bytes }
+        } catch {
+            // A right of its own.
+            guard error.code == .storageAccessDenied else { throw error }
+            return 0
+        }
     }
 
     static func kind(ofStaged name: String) -> PrivateFile.Kind {
@@ -89,14 +104,24 @@ extension S3Storage {
     }
 
     func kind(ofRecord key: String) async throws(Failure) -> PrivateFile.Kind {
+        Self.kind(of: try await record(at: key), at: key)
+    }
+
+    /// Returns the record of an upload below the site's prefix; nil for anything else.
+    private func record(at key: String) async throws(Failure) -> UploadRecord? {
         guard let content = try await client.getSmall(key), let record = UploadRecord(content),
             record.key.hasPrefix(prefix)
-        else { return .foreign }
-        return switch record.owner {
+        else { return nil }
+        return record
+    }
+
+    private static func kind(of record: UploadRecord?, at key: String) -> PrivateFile.Kind {
+        switch record?.owner {
+        case nil: .foreign
         case .multipart(let id): .multipart(id)
-        case .lease(let lease, let asset):
-            asset.rawValue > 0
-                ? .partialObject(lease, asset, record: key) : .object(lease, isStaged: true)
+        case .lease(let lease, let owner):
+            owner.asset.rawValue > 0
+                ? .partialObject(lease, owner, record: key) : .object(lease, isStaged: true)
         }
     }
 
@@ -107,8 +132,8 @@ extension S3Storage {
             try await removeShared(id)
             return true
         }
-        let key = privateKey("\(file.place.rawValue)/\(file.name)")
-        switch file.place {
+        let key = privateKey("\(file.folder.rawValue)/\(file.name)")
+        switch file.folder {
         case .uploads: break
         case .digests:
             guard try await kind(ofDigest: key) == .digest else { return false }

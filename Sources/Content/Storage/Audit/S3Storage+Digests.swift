@@ -17,7 +17,7 @@ extension S3Storage {
         most: Int = 20_000,
         after first: String = String(UInt32.random(in: 1 << 28...UInt32.max), radix: 16)
     ) async throws(Failure) -> [PrivateFile] {
-        let start = privateKey("\(PrivateFile.Place.digests.rawValue)/")
+        let start = privateKey("\(PrivateFile.Folder.digests.rawValue)/")
         var found: [PrivateFile] = []
         var rest = most
         let middle = start + first

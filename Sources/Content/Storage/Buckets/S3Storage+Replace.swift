@@ -53,8 +53,8 @@ extension S3Storage {
     }
 
     /// Copies staged objects to their keys, in order, and removes them; as
-    /// `DirectoryStorage.place`. Returns the indices of objects that were missing.
-    package func place(
+    /// `DirectoryStorage.publish`. Returns the indices of objects that were missing.
+    package func publish(
         _ staged: [StagedObject], isOurs: @escaping @Sendable () -> Bool
     ) async throws(Failure) -> [Int] {
         var missing: [Int] = []

@@ -34,15 +34,15 @@ extension S3Storage {
         olderThanSeconds seconds: Double, now: Int64
     ) async throws(Failure) -> Int {
         var removed = 0
-        for place in [PrivateFile.Place.uploads, .temporary] {
-            let start = privateKey("\(place.rawValue)/")
+        for folder in [PrivateFile.Folder.uploads, .temporary] {
+            let start = privateKey("\(folder.rawValue)/")
             var old: [String] = []
             try await forEachObject(below: start, most: Self.sweptObjects) { object in
                 if let modified = object.modifiedSeconds, Double(now - modified) > seconds {
                     old.append(String(object.key.dropFirst(start.count)))
                 }
             }
-            for name in old where try await sweep(name, in: place) { removed += 1 }
+            for name in old where try await sweep(name, in: folder) { removed += 1 }
         }
         var probes: [String] = []
         let start = privateKey(Self.probeStart)
@@ -56,14 +56,14 @@ extension S3Storage {
     }
 
     private func sweep(
-        _ name: String, in place: PrivateFile.Place
+        _ name: String, in folder: PrivateFile.Folder
     ) async throws(Failure) -> Bool {
         let kind =
-            place == .uploads
+            folder == .uploads
             ? try await kind(ofRecord: privateKey("uploads/\(name)")) : Self.kind(ofStaged: name)
         guard kind != .foreign else { return false }
         return try await remove(
-            leftover: PrivateFile(place, name, bytes: 0, kind, ageSeconds: 0))
+            leftover: PrivateFile(folder, name, bytes: 0, kind, ageSeconds: 0))
     }
 
     /// Start of the names of objects that checks put and delete.

@@ -21,7 +21,7 @@ package enum SiteStorage: Sendable {
         _ url: StorageURL, durability: Durability, roots: SiteRoots, volume: SiteVolume?,
         access: () throws(Failure) -> BucketAccess
     ) throws(Failure) -> SiteStorage {
-        switch url.place {
+        switch url.location {
         case .directory:
             return .directory(
                 try DirectoryStorage(url, durability: durability, roots: roots, volume: volume))
@@ -211,15 +211,15 @@ package enum SiteStorage: Sendable {
         if case .directory(let storage) = self { try storage.makeWay(for: staged) }
     }
 
-    /// Publishes staged objects; see `DirectoryStorage.place`.
-    package func place(
+    /// Publishes staged objects; see `DirectoryStorage.publish`.
+    package func publish(
         _ staged: [StagedObject], isOurs: @escaping @Sendable () -> Bool
     ) throws(Failure) -> [Int] {
         switch self {
-        case .directory(let storage): try storage.place(staged, isOurs: isOurs)
+        case .directory(let storage): try storage.publish(staged, isOurs: isOurs)
         case .bucket(let storage):
             try Self.wait { () async throws(Failure) in
-                try await storage.place(staged, isOurs: isOurs)
+                try await storage.publish(staged, isOurs: isOurs)
             }
         }
     }

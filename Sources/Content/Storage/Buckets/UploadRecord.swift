@@ -8,7 +8,7 @@ struct UploadRecord: Sendable, Hashable {
     enum Owner: Sendable, Hashable {
         /// One worker sends the object, under this lease. The asset is 0 if no other attempt at the
         /// same job would find the bytes.
-        case lease(LeaseID, AssetID)
+        case lease(LeaseID, BodyOwner)
         /// Several workers send a file in parts.
         case multipart(MultipartID)
 
@@ -16,10 +16,11 @@ struct UploadRecord: Sendable, Hashable {
             let words = text.split(separator: " ")
             switch words.first {
             case "lease":
-                guard words.count == 3, let id = LeaseID(String(words[1])),
+                guard (3...4).contains(words.count), let id = LeaseID(String(words[1])),
                     let asset = Int64(words[2])
                 else { return nil }
-                self = .lease(id, AssetID(asset))
+                let cluster = words.count == 4 ? ClusterID(String(words[3])) : nil
+                self = .lease(id, BodyOwner(cluster: cluster, asset: AssetID(asset)))
             case "multipart":
                 guard words.count == 2, let id = MultipartID(String(words[1])) else { return nil }
                 self = .multipart(id)
@@ -29,16 +30,17 @@ struct UploadRecord: Sendable, Hashable {
 
         /// The attempt that staged an object, by its temporary name.
         static func staged(_ name: String) -> Owner {
-            .lease(DirectoryStorage.lease(in: name) ?? .zero, AssetID(0))
+            .lease(DirectoryStorage.lease(in: name) ?? .zero, BodyOwner(asset: AssetID(0)))
         }
 
         static func attempt(_ attempt: ObjectAttempt) -> Owner {
-            .lease(attempt.lease, attempt.asset)
+            .lease(attempt.lease, attempt.owner)
         }
 
         var text: String {
             switch self {
-            case .lease(let id, let asset): "lease \(id) \(asset)"
+            case .lease(let id, let owner):
+                "lease \(id) \(owner.asset)" + (owner.cluster.map { " \($0)" } ?? "")
             case .multipart(let id): "multipart \(id)"
             }
         }

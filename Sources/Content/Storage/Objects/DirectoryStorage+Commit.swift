@@ -128,7 +128,7 @@ private struct BatchCommit {
             let object = batch[index]
             if case .key(let key) = object.destination {
                 do throws(SystemError) {
-                    guard let placed = try place(index, key, in: directory) else {
+                    guard let placed = try rename(index, key, in: directory) else {
                         fail(
                             index,
                             Failure(
@@ -150,7 +150,7 @@ private struct BatchCommit {
 
     /// Renames an object to its key. Returns its directory; nil if it is not ours. A directory that
     /// was removed with its last file meanwhile is created again.
-    private func place(
+    private func rename(
         _ index: Int, _ key: ObjectKey, in opened: FileDescriptor
     ) throws(SystemError) -> FileDescriptor? {
         let object = batch[index]

@@ -4,7 +4,7 @@ package import Model
 
 /// An object that is durable under its temporary name and will replace the file under its key.
 ///
-/// It ends with `DirectoryStorage.place` or `discard`; a forgotten one is swept.
+/// It ends with `DirectoryStorage.publish` or `discard`; a forgotten one is swept.
 package struct StagedObject: Sendable, Hashable {
     let name: String
     let key: ObjectKey
@@ -100,7 +100,7 @@ extension DirectoryStorage {
     ///
     /// - Parameter isOurs: Called before each move; if it returns false, the call throws
     ///   `worker.leaseLost` and other workers continue.
-    package func place(
+    package func publish(
         _ staged: [StagedObject], isOurs: () -> Bool = { true }
     ) throws(Failure) -> [Int] {
         let site = try verifiedDirectories()

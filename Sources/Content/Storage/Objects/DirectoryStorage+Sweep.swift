@@ -36,7 +36,7 @@ extension DirectoryStorage {
         let owners = try ownersOfTemporaries(in: site)
         for (index, directory) in [site.temporary, site.multipart, site.partial].enumerated() {
             let names = try asFailure { () throws(SystemError) in try directory.names() }
-            let (turn, isWhole) = sweepPlaces.withLock { $0[index].turn(of: names, most: most) }
+            let (turn, isWhole) = sweepPositions.withLock { $0[index].turn(of: names, most: most) }
             if !isWhole { outcome.isWhole = false }
             for name in turn {
                 guard let status = try? directory.status(of: name), status.kind == .regular else {
@@ -84,7 +84,7 @@ private struct TemporaryOwners {
 }
 
 /// The progress of sweeps in a directory. A value.
-struct SweepPlace {
+struct SweepPosition {
     /// The last checked name; empty at the start.
     private var last = ""
 

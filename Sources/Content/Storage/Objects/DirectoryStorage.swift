@@ -14,12 +14,12 @@ import Synchronization
 /// Every method may be called from any thread and blocks for file I/O.
 package final class DirectoryStorage: Sendable {
     package let url: StorageURL
-    let place: SiteLocation
+    let location: SiteLocation
     let durability: Durability
     let bounds: SpaceLimits
     let orderedDigests = Mutex(OrderedDigests())
     /// Progress in each of Dray's own directories.
-    let sweepPlaces = Mutex([SweepPlace](repeating: SweepPlace(), count: 3))
+    let sweepPositions = Mutex([SweepPosition](repeating: SweepPosition(), count: 3))
     /// True if its file system is on another host or in a process; then each call may take long.
     package let isOnNetwork: Bool
     private let opened: Mutex<OpenedSite>
@@ -37,11 +37,11 @@ package final class DirectoryStorage: Sendable {
         volume: SiteVolume? = nil
     ) throws(Failure) {
         self.url = url
-        place = try roots.place(of: url)
+        location = try roots.location(of: url)
         self.durability = durability
         let bounds = SpaceLimits()
         self.bounds = bounds
-        let site = try SiteDirectories.open(place, bounds: bounds, volume: volume)
+        let site = try SiteDirectories.open(location, bounds: bounds, volume: volume)
         isOnNetwork = (try? site.root.isOnNetwork()) ?? false
         opened = Mutex(OpenedSite(site: site, volume: volume))
     }
@@ -206,7 +206,7 @@ package final class DirectoryStorage: Sendable {
     /// directory would otherwise receive objects that are then reported as stored.
     func verifiedDirectories() throws(Failure) -> SiteDirectories {
         if let site = opened.withLock({ $0.use() }),
-            let status = try? FileStatus.of(place.path), status.identity == site.rootIdentity
+            let status = try? FileStatus.of(location.path), status.identity == site.rootIdentity
         {
             return site
         }
@@ -218,7 +218,7 @@ package final class DirectoryStorage: Sendable {
     private func reopen() throws(Failure) -> SiteDirectories {
         let volume = opened.withLock { $0.volume }
         do throws(Failure) {
-            let site = try SiteDirectories.open(place, bounds: bounds, volume: volume)
+            let site = try SiteDirectories.open(location, bounds: bounds, volume: volume)
             opened.withLock { $0.open(site, on: volume) }
             return site
         } catch {
@@ -237,12 +237,12 @@ package final class DirectoryStorage: Sendable {
             return SiteVolume(id: known.id, fileSystem: fileSystem)
         }
         return SiteVolume(
-            id: try VolumeMark.ensure(in: root, of: place), fileSystem: fileSystem)
+            id: try VolumeMark.ensure(in: root, of: location), fileSystem: fileSystem)
     }
 
     /// Throws `storage.otherVolume` if a site is not on `volume`. Creates nothing.
     package static func check(_ site: StorageURL, isOn volume: SiteVolume) throws(Failure) {
-        try VolumeMark.check(try SiteRoots.anySite.place(of: site), volume)
+        try VolumeMark.check(try SiteRoots.anySite.location(of: site), volume)
     }
 
     /// Requires the site to be on `volume` from now on, nil for any. Throws `storage.otherVolume`

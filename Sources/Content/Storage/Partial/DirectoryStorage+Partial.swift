@@ -70,7 +70,7 @@ extension DirectoryStorage {
         _ identity: PartialIdentity, _ attempt: ObjectAttempt
     ) throws(Failure) {
         let name = "\(identity.name)-\(attempt.temporaryName)"
-        let bytes = PartialRecordText(record, of: attempt.asset, isClosed: isClosed).bytes
+        let bytes = PartialRecordText(record, of: attempt.owner, isClosed: isClosed).bytes
         guard bytes.count <= PartialRecordText.maximumBytes else {
             throw Failure(.storageIO, "a record of \(bytes.count) bytes")
         }
@@ -89,7 +89,7 @@ extension DirectoryStorage {
     // MARK: - Resuming
 
     /// The target of a resumed partial body.
-    package enum PartialPlace: Sendable {
+    package enum PartialLocation: Sendable {
         case key(String)
         case range(multipart: MultipartID, offset: Int64, length: Int64, totalBytes: Int64)
         /// A part of a file that several workers send to a bucket.
@@ -114,7 +114,7 @@ extension DirectoryStorage {
     /// kept.
     package func takePartial(
         _ identity: PartialIdentity, of index: PartialIndex, for attempt: ObjectAttempt,
-        place: PartialPlace, digests: some Sequence<DigestAlgorithm> = []
+        location: PartialLocation, digests: some Sequence<DigestAlgorithm> = []
     ) throws(Failure) -> PartialBody? {
         guard index.contains(identity), let site = try? verifiedDirectories() else { return nil }
         let ownName = attempt.temporaryName
@@ -137,7 +137,7 @@ extension DirectoryStorage {
         var taken: PartialBody?
         for (index, taker) in takers.enumerated() where taken == nil {
             do throws(Failure) {
-                taken = try taker.take(place)
+                taken = try taker.take(location)
             } catch {
                 // The others' bodies are useless beside it, and occupy space.
                 for (other, taker) in takers.enumerated() where other != index {

@@ -44,7 +44,7 @@ extension PartialRecord {
     /// The record as text, for a location outside the sites. Its length does not depend on the
     /// progress.
     package var text: [UInt8] {
-        PartialRecordText(self, of: AssetID(0), isClosed: true).bytes
+        PartialRecordText(self, of: BodyOwner(asset: AssetID(0)), isClosed: true).bytes
     }
 
     /// Returns nil unless `text` is a complete record.
@@ -95,6 +95,18 @@ package struct PartialIdentity: Hashable, Sendable {
     static let nameBytes = 2 * halfBytes
 }
 
+/// The asset of an interrupted body. Numbers of assets are those of one database.
+package struct BodyOwner: Hashable, Sendable {
+    /// Nil if unknown.
+    package var cluster: ClusterID?
+    package var asset: AssetID
+
+    package init(cluster: ClusterID? = nil, asset: AssetID) {
+        self.cluster = cluster
+        self.asset = asset
+    }
+}
+
 /// One attempt at an object, which writes to its own file.
 package struct ObjectAttempt: Hashable, Sendable {
     package var lease: LeaseID
@@ -103,12 +115,17 @@ package struct ObjectAttempt: Hashable, Sendable {
     package var job: JobID
     /// The asset of the object: the same for every attempt at it.
     package var asset: AssetID
+    /// The cluster that granted the lease; nil if unknown.
+    package var cluster: ClusterID?
 
-    package init(lease: LeaseID, job: JobID, asset: AssetID) {
+    package init(lease: LeaseID, job: JobID, asset: AssetID, cluster: ClusterID? = nil) {
         self.lease = lease
         self.job = job
         self.asset = asset
+        self.cluster = cluster
     }
+
+    var owner: BodyOwner { BodyOwner(cluster: cluster, asset: asset) }
 
     var temporaryName: String { PrivateName.temporary(lease: lease, job: job) }
 }
@@ -150,13 +167,13 @@ struct PartialRecordText {
 
     /// True if the writer has ended, so that the file no longer changes.
     var isClosed: Bool
-    /// The writer's asset.
-    var asset: AssetID
+    /// Whose body it is.
+    var owner: BodyOwner
     var record: PartialRecord
 
-    init(_ record: PartialRecord, of asset: AssetID, isClosed: Bool) {
+    init(_ record: PartialRecord, of owner: BodyOwner, isClosed: Bool) {
         self.record = record
-        self.asset = asset
+        self.owner = owner
         self.isClosed = isClosed
     }
 
@@ -164,11 +181,12 @@ struct PartialRecordText {
         let digits = String(record.bytes)
         let lines =
             [
-                Self.head, "closed \(isClosed ? 1 : 0)", "asset \(asset)",
+                Self.head, "closed \(isClosed ? 1 : 0)", "asset \(owner.asset)",
                 "bytes \(String(repeating: "0", count: max(19 - digits.count, 0)))\(digits)",
                 "sha256 \(record.sha256)", "total \(record.totalBytes)",
                 "source \(record.source)", "validator \(record.validator)",
-            ] + record.digests.map { "digest \($0)" } + ["end"]
+            ] + (owner.cluster.map { ["cluster \($0)"] } ?? [])
+            + record.digests.map { "digest \($0)" } + ["end"]
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
 
@@ -198,7 +216,8 @@ struct PartialRecordText {
             let validator = fields["validator"], !validator.isEmpty, count > 0, count <= total
         else { return nil }
         isClosed = closed == "1"
-        self.asset = AssetID(asset)
+        owner = BodyOwner(
+            cluster: fields["cluster"].flatMap { ClusterID(String($0)) }, asset: AssetID(asset))
         record = PartialRecord(
             bytes: count, sha256: sha256, totalBytes: total, validator: String(validator),
             source: source, digests: digests)

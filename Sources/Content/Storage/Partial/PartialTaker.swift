@@ -36,7 +36,7 @@ struct PartialTaker {
     }
 
     var age: Age {
-        guard text.asset == attempt.asset, temporaryName != ownName,
+        guard text.owner.asset == attempt.asset, temporaryName != ownName,
             let number = temporaryName.split(separator: "-").last.flatMap({ Int64($0) })
         else { return .unknown }
         return JobID(number) < attempt.job ? .earlier : .later
@@ -44,9 +44,9 @@ struct PartialTaker {
 
     /// Takes the body over. Throws if there is no space for the rest; the record and its bytes then
     /// stay.
-    func take(_ place: DirectoryStorage.PartialPlace) throws(Failure) -> PartialBody? {
+    func take(_ location: DirectoryStorage.PartialLocation) throws(Failure) -> PartialBody? {
         guard age != .later, isOfUse else { return nil }
-        switch place {
+        switch location {
         case .range(let multipart, let offset, let length, let totalBytes):
             return try takeRange(multipart, offset, length, totalBytes)
         case .key(let key): return try take(for: .key(try ObjectKey(key)))
@@ -68,7 +68,7 @@ struct PartialTaker {
     /// be asked whether the object is still the same (RFC 9110, 13.1.5).
     private var isOfUse: Bool {
         name.hasPrefix(identity.exact)
-            || text.asset == attempt.asset && text.record.validator.hasPrefix("\"")
+            || text.owner.asset == attempt.asset && text.record.validator.hasPrefix("\"")
     }
 
     /// Returns true if the failure is only a present lack of space.

@@ -17,26 +17,26 @@ final class SiteDirectories: Sendable {
     /// True if the file system cannot reserve space.
     let reservesNothing: Bool
 
-    /// Opens the site's directory at `place`, and checks that it is writable.
+    /// Opens the site's directory at `location`, and checks that it is writable.
     ///
     /// Throws `storage.otherVolume`, `storage.sitePermission` if this user may not write to the
     /// site, and the failures of `init`.
     ///
     /// - Parameter volume: The volume that it must be on; nil for any.
     static func open(
-        _ place: SiteLocation, bounds: SpaceLimits, volume: SiteVolume?
+        _ location: SiteLocation, bounds: SpaceLimits, volume: SiteVolume?
     ) throws(Failure) -> SiteDirectories {
         do throws(Failure) {
             let root: FileDescriptor
             if let volume {
-                root = try VolumeMark.open(place, volume)
+                root = try VolumeMark.open(location, volume)
             } else {
-                root = try place.open()
+                root = try location.open()
             }
-            return try SiteDirectories(root, of: place, bounds: bounds)
+            return try SiteDirectories(root, of: location, bounds: bounds)
         } catch {
             guard error.code == .storagePermission else { throw error }
-            throw place.permissionFailure(error)
+            throw location.permissionFailure(error)
         }
     }
 
@@ -49,15 +49,15 @@ final class SiteDirectories: Sendable {
     /// others. They could exchange a file's bytes before it is renamed. This holds for root too,
     /// which would rename another user's file.
     private init(
-        _ descriptor: FileDescriptor, of place: SiteLocation, bounds: SpaceLimits
+        _ descriptor: FileDescriptor, of location: SiteLocation, bounds: SpaceLimits
     ) throws(Failure) {
         self.bounds = bounds
         root = descriptor
         rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
-        let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, of: place.path)
-        temporary = try Self.openOrMake("tmp", in: own, of: place.path)
-        multipart = try Self.openOrMake("multipart", in: own, of: place.path)
-        partial = try Self.openOrMake("partial", in: own, of: place.path)
+        let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, of: location.path)
+        temporary = try Self.openOrMake("tmp", in: own, of: location.path)
+        multipart = try Self.openOrMake("multipart", in: own, of: location.path)
+        partial = try Self.openOrMake("partial", in: own, of: location.path)
         reservesNothing = try !Self.probe(in: temporary).canReserve
     }
 

@@ -40,7 +40,7 @@ package struct SiteRoots: Sendable {
     /// Creates a single root, whose directory is created with its parents at the first write.
     package init(making url: StorageURL) {
         var directory: RootDirectory?
-        if case .directory(let path) = url.place {
+        if case .directory(let path) = url.location {
             directory = RootDirectory(path: path, isMade: true)
         }
         roots = [Root(names: [url], directory: directory)]
@@ -93,11 +93,11 @@ package struct SiteRoots: Sendable {
 
     /// Throws `storage.outsideRoots` for a site outside of the roots. Checks names only.
     package func check(_ site: StorageURL) throws(Failure) {
-        if case .directory = site.place { return _ = try place(of: site) }
+        if case .directory = site.location { return _ = try location(of: site) }
         _ = try root(of: site)
     }
 
-    func place(of site: StorageURL) throws(Failure) -> SiteLocation {
+    func location(of site: StorageURL) throws(Failure) -> SiteLocation {
         guard let (root, name) = try root(of: site), let directory = root.directory else {
             return SiteLocation(root: RootDirectory(path: site.path, isMade: true), below: [])
         }

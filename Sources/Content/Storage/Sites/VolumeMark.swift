@@ -20,14 +20,15 @@ enum VolumeMark {
     /// another file system.
     ///
     /// Throws `storage.otherVolume` if the directory or the mark is missing on another file system.
-    static func open(_ place: SiteLocation, _ volume: SiteVolume) throws(Failure) -> FileDescriptor
+    static func open(_ location: SiteLocation, _ volume: SiteVolume) throws(Failure)
+        -> FileDescriptor
     {
-        if let root = try check(place, volume) { return root }
-        let root = try place.open()
+        if let root = try check(location, volume) { return root }
+        let root = try location.open()
         guard root.fileSystemID == volume.fileSystem else {
-            throw otherVolume(place, "it was mounted over meanwhile")
+            throw otherVolume(location, "it was mounted over meanwhile")
         }
-        try make(volume.id, in: try openOrMakeMarks(in: root, of: place))
+        try make(volume.id, in: try openOrMakeMarks(in: root, of: location))
         return root
     }
 
@@ -35,19 +36,20 @@ enum VolumeMark {
     /// nothing. Throws as `open`.
     @discardableResult
     static func check(
-        _ place: SiteLocation, _ volume: SiteVolume
+        _ location: SiteLocation, _ volume: SiteVolume
     ) throws(Failure) -> FileDescriptor? {
-        let root = try place.openExisting()
-        if let root, try has(volume.id, root, place) { return root }
-        if let known = volume.fileSystem, place.fileSystem() == known { return nil }
+        let root = try location.openExisting()
+        if let root, try has(volume.id, root, location) { return root }
+        if let known = volume.fileSystem, location.fileSystem() == known { return nil }
         throw otherVolume(
-            place, root == nil ? "it does not exist" : "it has no mark \(path(volume.id))")
+            location, root == nil ? "it does not exist" : "it has no mark \(path(volume.id))")
     }
 
     /// Returns the ID of an existing mark, or of a new, durable one.
-    static func ensure(in root: FileDescriptor, of place: SiteLocation) throws(Failure) -> VolumeID
+    static func ensure(in root: FileDescriptor, of location: SiteLocation) throws(Failure)
+        -> VolumeID
     {
-        let marks = try openOrMakeMarks(in: root, of: place)
+        let marks = try openOrMakeMarks(in: root, of: location)
         if let known = mark(in: marks) { return known }
         let new = VolumeID.random()
         try make(new, in: marks)
@@ -62,11 +64,11 @@ enum VolumeMark {
     }
 
     private static func openOrMakeMarks(
-        in root: FileDescriptor, of place: SiteLocation
+        in root: FileDescriptor, of location: SiteLocation
     ) throws(Failure) -> FileDescriptor {
         let own = try SiteDirectories.openOrMake(
-            ObjectKey.privateDirectory, in: root, of: place.path)
-        return try SiteDirectories.openOrMake(directory, in: own, of: place.path)
+            ObjectKey.privateDirectory, in: root, of: location.path)
+        return try SiteDirectories.openOrMake(directory, in: own, of: location.path)
     }
 
     private static func make(_ mark: VolumeID, in marks: FileDescriptor) throws(Failure) {
@@ -86,16 +88,16 @@ enum VolumeMark {
     }
 
     private static func has(
-        _ volume: VolumeID, _ root: FileDescriptor, _ place: SiteLocation
+        _ volume: VolumeID, _ root: FileDescriptor, _ location: SiteLocation
     ) throws(Failure) -> Bool {
-        let marks = try openOrMissing("\(ObjectKey.privateDirectory)/\(directory)", root, place)
+        let marks = try openOrMissing("\(ObjectKey.privateDirectory)/\(directory)", root, location)
         return (try? marks?.status(of: volume.description))?.kind == .regular
     }
 
     /// Opens a directory; nil if it is missing. Throws `storage.foreignDirectory` for another
     /// user's.
     private static func openOrMissing(
-        _ path: String, _ root: FileDescriptor, _ place: SiteLocation
+        _ path: String, _ root: FileDescriptor, _ location: SiteLocation
     ) throws(Failure) -> FileDescriptor? {
         do throws(SystemError) {
             return try root.openDirectory(path)
@@ -103,15 +105,15 @@ enum VolumeMark {
             if error.code == ENOENT { return nil }
             // Another user's `.dray` must be reported.
             _ = try SiteDirectories.openOrMake(
-                ObjectKey.privateDirectory, in: root, of: place.path)
+                ObjectKey.privateDirectory, in: root, of: location.path)
             if [ENOTDIR, ELOOP].contains(error.code) { return nil }
             throw Failure(error)
         }
     }
 
-    private static func otherVolume(_ place: SiteLocation, _ reason: String) -> Failure {
+    private static func otherVolume(_ location: SiteLocation, _ reason: String) -> Failure {
         Failure(
             .storageOtherVolume,
-            "\(place.path) is not on the volume of the site: \(reason). It may not be mounted")
+            "\(location.path) is not on the volume of the site: \(reason). It may not be mounted")
     }
 }

@@ -10,13 +10,13 @@ struct DASHIndexes: Sendable {
     /// Maximum number of indexes of one title.
     static let maximumCount = 1_000
 
-    private struct Place: Hashable {
+    private struct Location: Hashable {
         let url: WebURL
         let range: SegmentRange?
     }
 
-    private var wanted: [Place] = []
-    private var found: [Place: SegmentIndex] = [:]
+    private var wanted: [Location] = []
+    private var found: [Location: SegmentIndex] = [:]
     private var entries = 0
     private var asked = 0
     private var awaited: Set<Int> = []
@@ -26,8 +26,8 @@ struct DASHIndexes: Sendable {
         guard segment.role == .index, let length = segment.range?.length,
             length <= Self.maximumBytes, wanted.count < Self.maximumCount
         else { return }
-        let place = Place(url: segment.reference.url, range: segment.range)
-        if !wanted.contains(place) { wanted.append(place) }
+        let location = Location(url: segment.reference.url, range: segment.range)
+        if !wanted.contains(location) { wanted.append(location) }
     }
 
     /// True if all indexes were requested and answered.
@@ -36,10 +36,10 @@ struct DASHIndexes: Sendable {
     /// Returns the next indexes to request; empty while some are pending, and at the end.
     mutating func next() -> [ManifestRequest] {
         guard awaited.isEmpty else { return [] }
-        let places = asked..<min(asked + TitleResolver.requestsAtOnce, wanted.count)
-        asked = places.upperBound
-        awaited = Set(places)
-        return places.map { index in
+        let range = asked..<min(asked + TitleResolver.requestsAtOnce, wanted.count)
+        asked = range.upperBound
+        awaited = Set(range)
+        return range.map { index in
             ManifestRequest(
                 number: index + 1, url: wanted[index].url.text, range: wanted[index].range)
         }
@@ -70,7 +70,7 @@ struct DASHIndexes: Sendable {
     func parts(of file: ManifestSegment, index: ManifestSegment?) -> [ManifestSegment]? {
         guard let index, index.role == .index, file.range == nil,
             file.reference.url == index.reference.url,
-            let found = found[Place(url: index.reference.url, range: index.range)]
+            let found = found[Location(url: index.reference.url, range: index.range)]
         else { return nil }
         return found.entries.map { entry in
             ManifestSegment(

@@ -67,12 +67,12 @@ struct DASHLiveSnapshot {
 
     // MARK: Periods
 
-    private mutating func writePeriods(_ places: [Int], last: Int) throws(Failure) {
+    private mutating func writePeriods(_ indexes: [Int], last: Int) throws(Failure) {
         let spans = try manifest.spans()
         // Wide enough for any written value; a later parse rejects values that are too large.
         var zero: Int128?
         var total: Int128?
-        for (number, index) in places.enumerated() {
+        for (number, index) in indexes.enumerated() {
             guard !available.periods[number].isEmpty else {
                 editor.remove(index)
                 continue
@@ -106,15 +106,15 @@ struct DASHLiveSnapshot {
 
     // MARK: Templates
 
-    private mutating func writeTracks(_ places: [Int]) throws(Failure) {
+    private mutating func writeTracks(_ indexes: [Int]) throws(Failure) {
         var left: [Int: Int] = [:]
-        for (number, index) in places.enumerated() {
+        for (number, index) in indexes.enumerated() {
             left[elements[index].parent, default: 0] += available.tracks[number] ? 1 : 0
             if !available.tracks[number] { editor.remove(index) }
         }
         for (index, count) in left where count == 0 { editor.remove(index) }
-        try moveLists(places)
-        let shared = try setsOfOneTemplate(places)
+        try moveLists(indexes)
+        let shared = try setsOfOneTemplate(indexes)
         var finished: Set<Int> = []
         try manifest.forEachTrack { (track) throws(Failure) in
             guard available.tracks[track.index], track.representation.addressing.kind == .template
@@ -123,7 +123,7 @@ struct DASHLiveSnapshot {
             }
             // Check the size so far before more is written.
             try editor.edits.check(upTo: 0, of: manifest.url)
-            let index = places[track.index]
+            let index = indexes[track.index]
             let parent = elements[index].parent
             let isShared = shared.contains(parent)
             if isShared, !finished.insert(parent).inserted { return }
@@ -137,7 +137,7 @@ struct DASHLiveSnapshot {
     }
 
     /// Lists and their timelines stay unchanged, except for an offset if the first period is cut.
-    private mutating func moveLists(_ places: [Int]) throws(Failure) {
+    private mutating func moveLists(_ indexes: [Int]) throws(Failure) {
         var lists: [Int: Int] = [:]
         for index in elements.indices where elements[index].name == "SegmentList" {
             lists[elements[index].parent] = index
@@ -149,7 +149,7 @@ struct DASHLiveSnapshot {
                 return
             }
             // An attribute above several representations applies to all of them.
-            var holder = places[track.index]
+            var holder = indexes[track.index]
             while holder >= 0, lists[holder] == nil { holder = elements[holder].parent }
             guard holder >= 0, let list = lists[holder], moved.insert(list).inserted else { return }
             let offset =
@@ -161,12 +161,12 @@ struct DASHLiveSnapshot {
 
     /// Returns the sets whose tracks have equal addressing: a day of a live title may have a
     /// megabyte of segments.
-    private func setsOfOneTemplate(_ places: [Int]) throws(Failure) -> Set<Int> {
+    private func setsOfOneTemplate(_ indexes: [Int]) throws(Failure) -> Set<Int> {
         var first: [Int: DASHManifest.Addressing] = [:]
         var others: Set<Int> = []
         try manifest.forEachTrack { track in
             guard available.tracks[track.index] else { return }
-            let set = elements[places[track.index]].parent
+            let set = elements[indexes[track.index]].parent
             let addressing = track.representation.addressing
             if addressing.kind != .template || addressing != first[set] ?? addressing {
                 others.insert(set)

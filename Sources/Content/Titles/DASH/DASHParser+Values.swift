@@ -185,12 +185,12 @@ enum XMLTime {
         guard let whole = Int64(String(decoding: digits, as: UTF8.self)) else { return nil }
         bytes = bytes[digits.endIndex...]
         guard bytes.first == ASCII.dot else { return (whole, nil) }
-        let places = bytes.dropFirst().prefix(while: ASCII.isDigit)
-        guard !places.isEmpty else { return nil }
-        bytes = bytes[places.endIndex...]
+        let decimals = bytes.dropFirst().prefix(while: ASCII.isDigit)
+        guard !decimals.isEmpty else { return nil }
+        bytes = bytes[decimals.endIndex...]
         var fraction: Int64 = 0
         var unit = second / 10
-        for digit in places {
+        for digit in decimals {
             fraction += Int64(digit - 0x30) * unit
             unit /= 10
         }

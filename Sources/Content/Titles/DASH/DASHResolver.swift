@@ -30,6 +30,8 @@ package struct DASHResolver: Sendable {
     private let rules: KeyQueryRules
     /// For each representation, true if it is selected.
     private let wanted: [Bool]
+    /// The representations that list a file that cannot be fetched.
+    let leftOut: [LeftOutRendition]
     /// The rewritten MPD for the edge; nil if it stays as served, or the failure of rewriting.
     private let content: Result<[UInt8]?, Failure>
     /// Empty until `findIndexes`.
@@ -43,10 +45,12 @@ package struct DASHResolver: Sendable {
     ///   - body: the whole body, at most `DASHManifest.maximumBytes`.
     ///   - sha256: the body's SHA-256, 64 lowercase hex digits.
     ///   - options: the selection of tracks; options for keys do not apply, as players fetch them.
+    ///   - lost: files that cannot be fetched, of a title that may lack renditions.
     ///   - live: the handling of type `dynamic`.
     package init(
         _ url: WebURL, finalURL: String, body: [UInt8], sha256: String,
-        options: TitleOptions = TitleOptions(), live: LiveManifests = .refused
+        options: TitleOptions = TitleOptions(), lost: [LeftOutRendition] = [],
+        live: LiveManifests = .refused
     ) throws(Failure) {
         reference = ManifestReference(url: url, named: nil, line: 0)
         bytes = Int64(body.count)
@@ -81,8 +85,17 @@ package struct DASHResolver: Sendable {
         }
         manifest.keyRules = rules
         self.manifest = manifest
-        wanted = try Self.wanted(of: manifest, options)
+        var wanted = try Self.wanted(of: manifest, options).wanted
         try manifest.checkSize(wanted: wanted)
+        let losses = TitleLosses(options, lost, rules)
+        if !losses.isEmpty {
+            if let file = losses.file(reference) { throw file.failure }
+            let files = try manifest.files(lostBy: losses)
+            (wanted, leftOut) = try Self.wanted(of: manifest, options, without: files, of: losses)
+        } else {
+            leftOut = []
+        }
+        self.wanted = wanted
         if let rejection {
             content = .failure(rejection)
         } else {
@@ -99,17 +112,30 @@ package struct DASHResolver: Sendable {
     func steering() throws(Failure) -> ContentSteering? { try declared.get() }
 
     /// Each period is played with its own tracks, so each is selected separately.
+    ///
+    /// - Parameter files: for each representation a lost file that it lists; nil for none.
     private static func wanted(
-        of manifest: DASHManifest, _ options: TitleOptions
-    ) throws(Failure) -> [Bool] {
+        of manifest: DASHManifest, _ options: TitleOptions,
+        without files: [LeftOutRendition?] = [], of losses: TitleLosses? = nil
+    ) throws(Failure) -> (wanted: [Bool], leftOut: [LeftOutRendition]) {
         var wanted: [Bool] = []
+        var leftOut: [LeftOutRendition] = []
         let tracks = manifest.renditions
         for period in manifest.periods {
             let count = period.sets.reduce(0) { $0 + $1.representations.count }
-            wanted += try options.tracks.wanted(
-                Array(tracks[wanted.count..<(wanted.count + count)]))
+            let range = wanted.count..<(wanted.count + count)
+            guard let losses, files[range].contains(where: { $0 != nil }) else {
+                wanted += try options.tracks.wanted(Array(tracks[range]))
+                continue
+            }
+            let choice = try options.tracks.wanted(
+                Array(tracks[range]), without: Array(files[range]), of: losses,
+                names: tracks[range].map(\.id))
+            wanted += choice.wanted
+            leftOut += choice.leftOut
+            guard leftOut.count <= WireLimits.leftOutRenditions else { throw leftOut[0].failure }
         }
-        return wanted
+        return (wanted, leftOut)
     }
 
     /// Returns every object of the title, once, in the order of fetching: representation by
@@ -156,6 +182,7 @@ package struct DASHResolver: Sendable {
         try collector.checkFolders()
         var segments = collector.segments
         segments.warnings = findings.warnings
+        segments.leftOut = leftOut
         return segments
     }
 
@@ -190,15 +217,15 @@ extension DASHResolver {
         listing.unchosenTracks = wanted.count { !$0 }
         let tracks = manifest.renditions
         // By representation, its index among the selected ones.
-        var places: [Int] = []
+        var numbers: [Int] = []
         for index in tracks.indices {
-            places.append(listing.renditions.count)
+            numbers.append(listing.renditions.count)
             if wanted[index] { listing.renditions.append(tracks[index]) }
         }
         var before: ManifestSegment?
         try forEachSegment { segment in
             for part in indexes.parts(of: segment, index: before) ?? [segment] {
-                listing.add(part, rendition: segment.rendition.map { places[$0] })
+                listing.add(part, rendition: segment.rendition.map { numbers[$0] })
             }
             before = segment
         }
@@ -241,6 +268,18 @@ extension DASHResolver {
         var found = DASHIndexes()
         try forEachSegment { found.add($0) }
         indexes = found
+    }
+}
+
+extension DASHManifest {
+    /// Returns for each representation a file that it lists and that cannot be fetched; nil for none.
+    fileprivate func files(lostBy losses: TitleLosses) throws(Failure) -> [LeftOutRendition?] {
+        var files = [LeftOutRendition?](repeating: nil, count: renditions.count)
+        try forEachSegment { segment in
+            guard let index = segment.rendition, files[index] == nil else { return }
+            files[index] = losses.file(segment.reference)
+        }
+        return files
     }
 }
 

@@ -25,10 +25,10 @@ extension HLSParser {
                 "more than \(HLSPlaylist.maxSegmentsPerPlaylist) segments are listed")
         }
         if let lastURI, isSame(lastURI, text) {
-            playlist.segments.appendOfSameObject(facts(role, range, seconds, kilobits))
+            playlist.segments.appendOfSameObject(attributes(role, range, seconds, kilobits))
         } else if namingBase == nil, let queryStart = base.plainQueryStart(bytes, text) {
             playlist.segments.append(
-                facts(role, range, seconds, kilobits), at: base, bytes, text,
+                attributes(role, range, seconds, kilobits), at: base, bytes, text,
                 queryStart: queryStart)
         } else {
             var segment = ManifestSegment(
@@ -48,10 +48,10 @@ extension HLSParser {
         }
     }
 
-    private func facts(
+    private func attributes(
         _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?, _ kilobits: Int32
-    ) -> ManifestSegments.Facts {
-        ManifestSegments.Facts(
+    ) -> ManifestSegments.Attributes {
+        ManifestSegments.Attributes(
             role: role, line: Int32(line), range: range, seconds: seconds, kilobits: kilobits,
             isClear: later.isClear)
     }

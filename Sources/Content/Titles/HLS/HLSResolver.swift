@@ -40,6 +40,8 @@ package struct HLSResolver: Sendable {
         var sha256 = ""
         /// The rewritten playlist for the edge; nil if it stays as served.
         var content: [UInt8]?
+        /// Its file that cannot be fetched: itself, or one that it lists.
+        var lost: LeftOutRendition?
         /// The multivariant playlist for the edge, if the title is recorded.
         var text: [UInt8] = []
         /// The segments of a media playlist, if the title is recorded; a failure counts if it is live.
@@ -47,16 +49,24 @@ package struct HLSResolver: Sendable {
     }
 
     /// The manifest first, then its playlists in its order.
-    private(set) var entries: [Entry]
-    private var asked = 0
-    private var received = 0
+    var entries: [Entry]
+    var asked = 0
+    var received = 0
     private var totalBytes = 0
     /// Entries of all playlists so far, with duplicates.
     private var listed = 0
     /// Bytes of their URLs.
     private var listedBytes = 0
-    private var unchosenTracks = 0
-    private var keysLeft = 0
+    var unchosenTracks = 0
+    /// Files that cannot be fetched.
+    let losses: TitleLosses
+    /// By playlist those that it lists.
+    var lost: [ManifestReference: LeftOutRendition] = [:]
+    /// Tracks that list such a file.
+    var lacking: [LeftOutRendition] = []
+    /// The multivariant playlist as served, if the title may lack renditions.
+    var manifest: [UInt8] = []
+    var keysLeft = 0
     /// I-frame playlists, which a recording leaves out: they name byte ranges of segments.
     private var leftOut: [HLSPlaylist.Child] = []
     /// The renditions in the multivariant playlist of a recording; nil if it was not read.
@@ -64,7 +74,7 @@ package struct HLSResolver: Sendable {
     /// The request that looks what has joined a recording; nil without one.
     private var look: Look?
     /// Indexes of the media playlists in `entries`.
-    private var places: [ManifestReference: Int] = [:]
+    var indexes: [ManifestReference: Int] = [:]
 
     let options: TitleOptions
     let rules: KeyQueryRules
@@ -72,9 +82,14 @@ package struct HLSResolver: Sendable {
     private enum Look: Sendable { case due, asked, answered }
 
     /// Starts with the manifest's URL.
-    package init(_ url: WebURL, options: TitleOptions = TitleOptions()) {
+    ///
+    /// - Parameter lost: files that cannot be fetched, of a title that may lack renditions.
+    package init(
+        _ url: WebURL, options: TitleOptions = TitleOptions(), lost: [LeftOutRendition] = []
+    ) {
         self.options = options
         rules = KeyQueryRules(options.keyQueries)
+        losses = TitleLosses(options, lost, rules)
         let reference = ManifestReference(url: url, named: nil, line: 0)
         entries = [Entry(reference: reference, rendition: .variant)]
     }
@@ -205,6 +220,7 @@ package struct HLSResolver: Sendable {
             if !options.tracks.isEverything {
                 choice = try HLSTracks(body).choice(options.tracks)
             }
+            if !losses.mayLack.isEmpty { manifest = body }
             try addChildren(of: playlist, base, without: choice.droppedLines)
         }
         let leavesKeys = options.leavesKeys ?? false
@@ -263,7 +279,7 @@ package struct HLSResolver: Sendable {
     }
 
     /// - Parameter base: the manifest's URL after redirects.
-    private mutating func add(
+    mutating func add(
         _ children: [HLSPlaylist.Child], _ base: WebURL
     ) throws(Failure) {
         let manifest = entries[0].reference
@@ -275,11 +291,11 @@ package struct HLSResolver: Sendable {
                     "the playlist names itself")
             }
             reference.line = 0
-            if let index = places[reference] {
+            if let index = indexes[reference] {
                 entries[index].track?.fill(from: child.track)
                 continue
             }
-            places[reference] = entries.count
+            indexes[reference] = entries.count
             if entries.count >= Self.playlists {
                 throw Failure(
                     .manifestTooMany, at: .manifest("\(manifest.url)"),
@@ -313,7 +329,7 @@ package struct HLSResolver: Sendable {
         return try gathered()
     }
 
-    private func gathered() throws(Failure) -> ResolvedSegments {
+    func gathered() throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(
             manifests: entries.map(\.reference), expected: listed, rules: rules)
         let media = mediaIndexes.map { entries[$0] }
@@ -342,59 +358,20 @@ package struct HLSResolver: Sendable {
         for entry in entries {
             if let playlist = entry.playlist { segments.warnings.add(playlist.warnings) }
         }
+        segments.leftOut = lacking
         return segments
     }
 
     /// Indexes of the media playlists, in the order of fetching.
-    private var mediaIndexes: [Int] {
+    var mediaIndexes: [Int] {
         entries.indices.filter { entries[$0].playlist?.kind == .media }
             .sorted { (entries[$0].rendition, $0) < (entries[$1].rendition, $1) }
     }
 
-    private var sessionObjects: ManifestSegments {
+    var sessionObjects: ManifestSegments {
         guard let playlist = entries[0].playlist, playlist.kind == .multivariant else {
             return ManifestSegments()
         }
         return playlist.segments
-    }
-
-    /// Returns the track of every media playlist.
-    func tracks() -> [TitleTrack] {
-        entries.enumerated().compactMap { index, entry in
-            guard let playlist = entry.playlist, playlist.kind == .media else { return nil }
-            return TitleTrack(
-                rendition: entry.track ?? Rendition(id: "", kind: .other),
-                playlist: index == 0 ? nil : entry.reference.url,
-                redirectedPlaylist: index == 0 ? nil : entry.redirected, period: 0,
-                segments: playlist.segments)
-        }
-    }
-
-    /// Returns the objects of the title in the order of `segments`; playlists that were not
-    /// received count only themselves. Throws as `segments` does.
-    func listing() throws(Failure) -> ManifestListing {
-        var listing = ManifestListing(kind: .hls)
-        listing.warnings = try gathered().warnings
-        listing.isLive = isLive
-        listing.unchosenTracks = unchosenTracks
-        listing.keysLeft = keysLeft
-        listing.gaps = entries.reduce(0) { $0 + ($1.playlist?.gaps ?? 0) }
-        listing.unreadPlaylists = entries.count { $0.playlist == nil }
-        listing.renditions = entries.dropFirst().compactMap(\.track)
-        let session = sessionObjects
-        for object in session where object.role == .key { listing.add(object, rendition: nil) }
-        for index in mediaIndexes {
-            let segments = entries[index].playlist?.segments ?? ManifestSegments()
-            guard index > 0 else {
-                listing.add(segments)
-                continue
-            }
-            for segment in segments { listing.add(segment, rendition: index - 1) }
-        }
-        for object in session where object.role != .key { listing.add(object, rendition: nil) }
-        for (index, entry) in entries.enumerated().dropFirst() {
-            listing.add(ManifestSegment(entry.reference, .playlist), rendition: index - 1)
-        }
-        return listing
     }
 }

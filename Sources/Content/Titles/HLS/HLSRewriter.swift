@@ -18,7 +18,7 @@ struct HLSRewriter {
     private let storesKeys: Bool
     /// True if URIs are written without variables.
     private let replacesVariables: Bool
-    private let place: EdgeReference
+    private let reference: EdgeReference
     private let rules: KeyQueryRules
     /// For references to the origin of `namingBase`.
     private let names: KeyQueryRules.Names
@@ -52,7 +52,7 @@ struct HLSRewriter {
         self.replacesVariables = replacesVariables
         self.rules = rules
         names = rules.names(of: named.text.utf8)
-        place = EdgeReference(key: try SiteKey(named, rules))
+        reference = EdgeReference(key: try SiteKey(named, rules))
         edits = choice.edits
         try read(without: choice.droppedLines)
         if playlist.isLive {
@@ -159,8 +159,8 @@ struct HLSRewriter {
             let key: SiteKey
             let url = try namingBase.resolve(source, range)
             do throws(Failure) { key = try SiteKey(url, rules) } catch { return }
-            if !isReplaced, place.leads(source, range, to: key) { return }
-            edits.append(ManifestEdit(text, place.path(to: key)))
+            if !isReplaced, reference.leads(source, range, to: key) { return }
+            edits.append(ManifestEdit(text, reference.path(to: key)))
         } catch {
             throw Failure(error.rejection, at: .manifest("\(base.url)"), "the URI \(error.detail)")
         }

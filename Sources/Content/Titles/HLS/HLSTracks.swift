@@ -139,11 +139,26 @@ struct HLSTracks {
         var droppedLines: Set<Int32> = []
         /// Removals from the playlist, in ascending order.
         var edits = ManifestEdits()
+        /// Tracks that would be selected, but list a lost file.
+        var leftOut: [LeftOutRendition] = []
     }
 
-    func choice(_ selection: TrackSelection) throws(Failure) -> Choice {
+    /// - Parameter files: by line lost files that tracks list.
+    func choice(
+        _ selection: TrackSelection, without files: [Int32: LeftOutRendition] = [:],
+        of losses: TitleLosses? = nil
+    ) throws(Failure) -> Choice {
         var choice = Choice()
-        let wanted = try selection.wanted(entries.map(\.rendition))
+        let tracks = entries.map(\.rendition)
+        let wanted: [Bool]
+        if let losses, !files.isEmpty {
+            (wanted, choice.leftOut) = try selection.wanted(
+                tracks,
+                without: entries.map { $0.lines.lazy.compactMap { files[$0] }.first }, of: losses,
+                names: entries.map { $0.name ?? TrackSelection.text($0.rendition) })
+        } else {
+            wanted = try selection.wanted(tracks)
+        }
         let groups = Set(zip(entries, wanted).compactMap { $1 ? $0.rendition.group : nil })
         let known = Set(entries.compactMap(\.rendition.group))
         for (entry, isWanted) in zip(entries, wanted) {
@@ -153,10 +168,10 @@ struct HLSTracks {
                 continue
             }
             // References to a removed group are removed.
-            let places = entry.groups.sorted {
+            let ordered = entry.groups.sorted {
                 $0.attribute.lowerBound < $1.attribute.lowerBound
             }
-            for group in places
+            for group in ordered
             where known.contains(group.name) && !groups.contains(group.name) {
                 choice.edits.append(
                     ManifestEdit(withComma(group.attribute, choice.edits.lastRange)))

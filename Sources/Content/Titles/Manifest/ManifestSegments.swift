@@ -42,7 +42,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
     package var endIndex: Int { rows.count }
 
     /// The attributes of a segment without URL and rendition.
-    struct Facts {
+    struct Attributes {
         var role: SegmentRole
         var line: Int32
         var range: SegmentRange?
@@ -67,7 +67,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
             last = (reference, segment.mirrors)
         }
         append(
-            Facts(
+            Attributes(
                 role: segment.role, line: reference.line, range: segment.range,
                 seconds: segment.durationSeconds, kilobits: segment.kilobits,
                 isClear: segment.isClear), url)
@@ -82,28 +82,29 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
     /// - Parameter queryStart: the result of `ReferenceBase.plainQueryStart(_:_:)` for the
     ///   reference.
     mutating func append(
-        _ facts: Facts, at base: ReferenceBase, _ bytes: [UInt8], _ text: Range<Int>,
+        _ attributes: Attributes, at base: ReferenceBase, _ bytes: [UInt8], _ text: Range<Int>,
         queryStart: Int
     ) {
-        append(facts, UInt32(clamping: urls.count))
+        append(attributes, UInt32(clamping: urls.count))
         urls.append(base, bytes, text, queryStart: queryStart)
         last = nil
     }
 
     /// Appends a segment of the same object as the last one, which must exist.
-    mutating func appendOfSameObject(_ facts: Facts) {
+    mutating func appendOfSameObject(_ attributes: Attributes) {
         let before = rows[rows.count - 1]
-        append(facts, before.url)
+        append(attributes, before.url)
         rows[rows.count - 1].isNamed = before.isNamed
         rows[rows.count - 1].mirrors = before.mirrors
     }
 
-    private mutating func append(_ facts: Facts, _ url: UInt32) {
+    private mutating func append(_ attributes: Attributes, _ url: UInt32) {
         var row = Row(
-            url: url, line: facts.line, rendition: -1, range: -1, seconds: facts.seconds ?? -1,
-            role: facts.role, isNamed: false, mirrors: 0, isClear: facts.isClear,
-            kilobits: facts.kilobits)
-        if let range = facts.range {
+            url: url, line: attributes.line, rendition: -1, range: -1,
+            seconds: attributes.seconds ?? -1,
+            role: attributes.role, isNamed: false, mirrors: 0, isClear: attributes.isClear,
+            kilobits: attributes.kilobits)
+        if let range = attributes.range {
             row.range = Int32(clamping: ranges.count)
             ranges.append(range)
         }

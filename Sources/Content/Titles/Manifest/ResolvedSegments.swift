@@ -48,6 +48,8 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     private(set) var urlBytes = 0
     /// Broken rules of the title's manifests that players tolerate.
     package internal(set) var warnings = ManifestWarnings()
+    /// Renditions that the title lacks, because a file of theirs cannot be fetched.
+    package internal(set) var leftOut: [LeftOutRendition] = []
 
     init(_ rules: KeyQueryRules = KeyQueryRules()) { self.rules = rules }
 

@@ -8,7 +8,7 @@ struct SegmentCollector {
     private let rules: KeyQueryRules
     /// Index in `segments` by 64-bit keyed hash of the key, new in each process: see
     /// `ManifestListing`.
-    private var places = PlaceTable()
+    private var keyIndex = HashIndex()
     private let manifests: Set<WebURL>
     /// Hashes of the manifests' keys.
     private let manifestHashes: Set<Int>
@@ -42,7 +42,7 @@ struct SegmentCollector {
         self.rules = rules
         segments = ResolvedSegments(rules)
         let most = min(expected, WireLimits.segmentsPerAsset) + references.count
-        places.reserve(most)
+        keyIndex.reserve(most)
         segments.reserve(most)
         manifests = Set(references.map(\.keyURL))
         // A manifest without a key is rejected when it is added.
@@ -81,7 +81,7 @@ struct SegmentCollector {
         if manifestHashes.contains(hash), manifests.contains(writtenURL) {
             throw Self.namesManifest(writtenURL)
         }
-        guard let found = places.insert(hash) else {
+        guard let found = keyIndex.insert(hash) else {
             segments.append(reference, at: base, role)
             noteFolder()
             return try checkSize(writtenURL)
@@ -110,7 +110,7 @@ struct SegmentCollector {
             if manifestHashes.contains(hash), manifests.contains(urls[named]) {
                 throw Self.namesManifest(urls[object.url])
             }
-            guard let found = places.insert(hash) else {
+            guard let found = keyIndex.insert(hash) else {
                 segments.append(object, in: table)
                 noteFolder()
                 return try checkSize(urls[object.url])
@@ -155,7 +155,7 @@ struct SegmentCollector {
         if known == nil, manifestHashes.contains(hash), manifests.contains(keyURL) {
             throw Self.namesManifest(reference.url)
         }
-        if let found = places.insert(hash) {
+        if let found = keyIndex.insert(hash) {
             segments.copyURL(at: found, into: &other)
             guard SignedQuery.isSameObject(other, Array(reference.url.text.utf8), rules)
             else {
@@ -251,7 +251,7 @@ struct SegmentCollector {
         var hasher = Hasher()
         var found: Int?
         Self.forEachFolder(of: key, &hasher) { folder in
-            found = places[folder.finalize()]
+            found = keyIndex[folder.finalize()]
             return found == nil
         }
         return found

@@ -37,6 +37,7 @@ package struct TitleResolver: Sendable {
     /// The kind in the list.
     private let listedKind: AssetKind
     private let options: TitleOptions
+    private let lost: [LeftOutRendition]
     /// Time at which a live MPD is read, in seconds since 1970; nil to reject live MPDs.
     private let liveSeconds: Double?
     private let readsIndexes: Bool
@@ -47,7 +48,8 @@ package struct TitleResolver: Sendable {
 
     /// Starts with the manifest's URL, or with the media playlists of a recording.
     ///
-    /// - Parameter cursor: the place from which a recording continues; nil to read the manifest.
+    /// - Parameter lost: files that cannot be fetched, of a title that may lack renditions.
+    /// - Parameter cursor: the position from which a recording continues; nil to read the manifest.
     /// - Parameter snapshotSeconds: time at which a live MPD is captured or recorded, in seconds
     ///   since 1970; nil to reject it whatever the options are.
     /// - Parameter pausedClocks: URLs of clocks that failed before. A recording requests them only if
@@ -58,7 +60,8 @@ package struct TitleResolver: Sendable {
     /// Throws `input.url`, or `manifest.unsupported` for a kind without a manifest.
     package init(
         url text: String, kind: AssetKind, options: TitleOptions = TitleOptions(),
-        following cursor: RecordingCursor? = nil, snapshotSeconds: Double? = nil,
+        lost: [LeftOutRendition] = [], following cursor: RecordingCursor? = nil,
+        snapshotSeconds: Double? = nil,
         pausedClocks: Set<String> = [], readsIndexes: Bool = false
     ) throws(Failure) {
         guard kind != .file else {
@@ -71,6 +74,7 @@ package struct TitleResolver: Sendable {
         }
         listedKind = kind
         self.options = options
+        self.lost = lost
         self.readsIndexes = readsIndexes
         self.pausedClocks = pausedClocks
         let isTaken = options.takesSnapshots ?? false || options.records ?? false
@@ -196,6 +200,7 @@ package struct TitleResolver: Sendable {
                 }
                 var resolver = try DASHResolver(
                     url, finalURL: finalURL, body: body, sha256: sha256, options: options,
+                    lost: lost,
                     live: moment.map { .snapshot(atSeconds: $0) } ?? .refused)
                 if readsIndexes { try resolver.findIndexes() }
                 state = .dash(resolver)
@@ -205,7 +210,7 @@ package struct TitleResolver: Sendable {
                         .manifestMalformed, at: .manifest("\(url)"),
                         "the title that is recorded was an MPD, and is none any more")
                 }
-                var resolver = HLSResolver(url, options: options)
+                var resolver = HLSResolver(url, options: options, lost: lost)
                 let first = resolver.next()
                 for request in first {
                     try resolver.receive(
@@ -256,6 +261,32 @@ package struct TitleResolver: Sendable {
         }
     }
 
+    /// True if the title may lack what a request is for: see `receive(_:unavailable:)`.
+    package func mayLack(_ request: ManifestRequest) -> Bool {
+        if case .hls(let resolver) = state { resolver.mayLack(request) } else { false }
+    }
+
+    /// Notes that the manifest of a request cannot be fetched, which the title may lack.
+    package mutating func receive(_ request: ManifestRequest, unavailable failure: Failure) {
+        guard case .hls(var resolver) = state else { return }
+        state = .asking(isAsked: true)
+        resolver.receive(request, unavailable: failure)
+        state = .hls(resolver)
+    }
+
+    /// Leaves out the renditions that list a file that cannot be fetched, of a title that may lack them.
+    ///
+    /// Returns true if others are selected instead, and `next` has requests for them. Throws the
+    /// failure of a file that the title needs.
+    package mutating func leaveOut() throws(Failure) -> Bool {
+        guard case .hls(var resolver) = state else { return false }
+        // Releases the old value to avoid a copy during the change.
+        state = .asking(isAsked: true)
+        let isAny = try resolver.leaveOut()
+        state = .hls(resolver)
+        return isAny
+    }
+
     /// Adds the bytes of a segment index, as `receive` does; nil if it cannot be fetched: its file
     /// is then listed whole.
     package mutating func receiveIndex(
@@ -293,7 +324,7 @@ package struct TitleResolver: Sendable {
 
     /// Returns what a recording lacks; nil for a title that is not recorded, or has ended before.
     ///
-    /// - Parameter cursor: the place up to which it is recorded; nil at its beginning.
+    /// - Parameter cursor: the position up to which it is recorded; nil at its beginning.
     package func recordingPass(after cursor: RecordingCursor?) throws(Failure) -> RecordingPass? {
         if case .recording(let recording) = state { return try recording.pass(after: cursor) }
         guard options.records ?? false, case .hls(let resolver) = state,

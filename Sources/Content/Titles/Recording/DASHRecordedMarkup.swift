@@ -163,8 +163,8 @@ struct DASHRecordedMarkup {
     var periods: [RecordedPeriod] {
         var number = 0
         // The first one stands for those of other readings.
-        let places = elements.indices.filter { elements[$0].name == "Period" }.dropFirst()
-        return zip(begun, places).map { begun, index in
+        let periods = elements.indices.filter { elements[$0].name == "Period" }.dropFirst()
+        return zip(begun, periods).map { begun, index in
             RecordedPeriod(
                 number: begun.number, start: begun.start, prefix: prefix, tracks: begun.tracks,
                 pieces: pieces(ofPeriod: index, &number))
@@ -216,7 +216,7 @@ struct DASHRecordedMarkup {
     }
 }
 
-/// Cuts a text at the places of values.
+/// Cuts a text at the positions of values.
 private struct Cutter {
     private(set) var pieces: [RecordedPiece] = []
     private let text: [UInt8]

@@ -155,7 +155,7 @@ struct DASHRecording: Sendable {
 
     /// Returns what a recording lacks of the MPD.
     ///
-    /// - Parameter cursor: the place up to which the title is recorded; nil at its beginning.
+    /// - Parameter cursor: the position up to which the title is recorded; nil at its beginning.
     ///
     /// Throws `manifest.unsupported` at the beginning for what cannot be recorded; later it is left
     /// out.

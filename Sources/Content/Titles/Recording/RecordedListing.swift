@@ -58,7 +58,7 @@ struct RecordedListing: Sendable {
     ///   - playlist: the playlist as parsed at the origin.
     ///   - url: its URL, for failures.
     ///
-    /// Throws `manifest.malformed`, also for a byte range whose place in its object is unknown.
+    /// Throws `manifest.malformed`, also for a byte range whose offset in its object is unknown.
     init(_ text: [UInt8], of playlist: HLSPlaylist, at url: WebURL) throws(Failure) {
         let placeless = [ManifestRule.hlsRangeOffset, .hlsRange].map(\.rawValue)
         if let warning = playlist.warnings.first.first(where: { placeless.contains($0.rule) }) {

@@ -4,7 +4,7 @@ import Model
 struct RecordedObjects {
     private(set) var all: [ResolvedSegment] = []
     /// Indexes of objects by key.
-    private var places: [String: Int] = [:]
+    private var indexes: [String: Int] = [:]
     /// Bytes of their URLs and keys.
     private(set) var bytes = 0
 
@@ -14,9 +14,9 @@ struct RecordedObjects {
     @discardableResult
     mutating func add(_ object: ResolvedSegment?) -> Int? {
         guard var object else { return nil }
-        if let index = places[object.key] { return index }
+        if let index = indexes[object.key] { return index }
         object.ordinal = all.count
-        places[object.key] = all.count
+        indexes[object.key] = all.count
         bytes += object.url.utf8.count + object.key.utf8.count
         all.append(object)
         return object.ordinal

@@ -22,7 +22,7 @@ package struct RecordingPass: Sendable {
 extension HLSResolver {
     /// Returns what a recording lacks of the playlists that were received.
     ///
-    /// - Parameter cursor: the place up to which the title is recorded; nil at its beginning.
+    /// - Parameter cursor: the position up to which the title is recorded; nil at its beginning.
     package func recordingPass(after cursor: RecordingCursor?) throws(Failure) -> RecordingPass {
         precondition(isComplete, "recordingPass() is for a resolver that has every playlist")
         let begun = cursor == nil ? try firstCursor() : cursor

@@ -5,8 +5,13 @@ extension TrackSelection {
     ///
     /// Missing attributes of a track do not exclude it. Throws `manifest.noTrack` if no variant is
     /// left, or none of several audio languages; the message lists the available ones.
-    package func wanted(_ tracks: [Rendition]) throws(Failure) -> [Bool] {
+    ///
+    /// - Parameter lost: for each track true if it cannot be had; empty if all can.
+    package func wanted(
+        _ tracks: [Rendition], lacking lost: [Bool] = []
+    ) throws(Failure) -> [Bool] {
         var wanted = tracks.map { fits($0) }
+        for index in lost.indices where lost[index] { wanted[index] = false }
         let variants = tracks.indices.filter { tracks[$0].isVariant }
         var chosen = variants.filter { wanted[$0] }
         if chosen.isEmpty, !variants.isEmpty {
@@ -58,7 +63,7 @@ extension TrackSelection {
         throw Self.nothing("audio", sound.map { Self.text(tracks[$0]) })
     }
 
-    private func fits(_ track: Rendition) -> Bool {
+    func fits(_ track: Rendition) -> Bool {
         switch track.kind {
         case .audio: return speaks(track, audio) && isOfCodecs(track)
         case .subtitles: return speaks(track, subtitles)

@@ -233,7 +233,8 @@ extension ActiveTransfer {
 
     /// Returns the received body without its digest, while the response's header is available.
     private func makeFetched(_ receiving: Receiving) -> Fetched {
-        var fetched = Fetched(bytes: life.receivedBytes, sha256: "", finalURL: url)
+        var fetched = Fetched(finalURL: url)
+        fetched.received.bytes = life.receivedBytes
         if let range = request.range, !range.isAlone { fetched.stated = easy.statedDigests }
         fetched.object = receiving.body.object
         if case .memory = request.destination { fetched.body = receiving.body.memory }
@@ -270,7 +271,7 @@ extension ActiveTransfer {
             }
         }
         transfer.handle(.agree)
-        fetched.sha256 = sha256.description
+        fetched.received.sha256 = sha256.description
         fetched.isVerified = !expected.isEmpty
     }
 }

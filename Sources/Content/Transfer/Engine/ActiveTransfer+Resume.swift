@@ -147,16 +147,28 @@ extension ActiveTransfer {
             transfer.set(receivedBytes: 0)
             return isUntouched
         }
+        transfer.partial = takeReceived(receiving)
+        return transfer.partial != nil
+    }
+
+    /// Removes and returns the received bytes with their record; discards them if they cannot be
+    /// resumed.
+    private func takeReceived(_ receiving: Receiving) -> PartialBody? {
         let body = receiving.body
         loop.giveBack(body.digests.hashCollected())
         guard let record = recordNow(recordToLeave(receiving), body) else {
             body.object?.discard()
-            transfer.partial = nil
-            return false
+            return nil
         }
-        transfer.partial = PartialBody(
-            object: body.object, record: record, digests: body.takeDigests())
-        return true
+        return PartialBody(object: body.object, record: record, digests: body.takeDigests())
+    }
+
+    /// Minimum received bytes that are kept after `failure`; what an earlier attempt has kept stays.
+    private func minimumBytes(after failure: Failure) -> Int64 {
+        guard let resumption = request.resumption else { return .max }
+        if life.resumedBytes > 0 { return life.resumedBytes }
+        return failure.code == .workerCancelled
+            ? resumption.minimumCancelledBytes : resumption.minimumBytes
     }
 
     /// Returns the partial body for the next attempt after `failure`; discards the rest.
@@ -174,18 +186,12 @@ extension ActiveTransfer {
             transfer.partial?.object?.discard()
             return nil
         }
-        if let body, body.hasDestination {
-            let minimum =
-                (failure.code == .workerCancelled
-                    ? request.resumption?.minimumCancelledBytes
-                    : request.resumption?.minimumBytes) ?? .max
-            guard life.receivedBytes >= minimum,
-                let record = recordNow(life.receiving?.leaving, body)
-            else {
-                body.object?.discard()
+        if let receiving = life.receiving, receiving.body.hasDestination {
+            guard life.receivedBytes >= minimumBytes(after: failure) else {
+                receiving.body.object?.discard()
                 return nil
             }
-            return PartialBody(object: body.object, record: record, digests: body.takeDigests())
+            return takeReceived(receiving)
         }
         // Without a received byte, the old partial body is still valid.
         return partial

@@ -143,7 +143,7 @@ final class ActiveTransfer {
     /// Ends a transfer whose object the origin has not changed.
     func finishUnchanged() {
         transfer.handle(.notModified)
-        var fetched = Fetched(bytes: 0, sha256: "", finalURL: url)
+        var fetched = Fetched(finalURL: url)
         fetched.isUnchanged = true
         fetched.freshSeconds = freshSeconds
         finish(TransferResult(.success(fetched)))
@@ -152,7 +152,7 @@ final class ActiveTransfer {
     /// Ends a HEAD request with what the answer states.
     private func finishDescribed() {
         transfer.handle(.notModified)
-        var fetched = Fetched(bytes: 0, sha256: "", finalURL: url)
+        var fetched = Fetched(finalURL: url)
         fetched.lastModified = easy.header("Last-Modified")
         fetched.validator = Validator.kept(
             etag: easy.header("ETag"), lastModified: fetched.lastModified,

@@ -32,9 +32,10 @@ package struct TransferResult: Sendable {
 
 /// A received body, checked but not yet durable.
 package struct Fetched: Sendable {
-    package var bytes: Int64
-    /// Digest of these bytes; 64 lower-case hex digits.
-    package var sha256: String
+    /// Length and digest of the bytes, which the job's result passes on.
+    package var received = StoredObject(bytes: 0, sha256: "")
+    package var bytes: Int64 { received.bytes }
+    package var sha256: String { received.sha256 }
     /// True if a digest stated by the list or the origin was compared and matches.
     package var isVerified = false
     /// For a range: the digests of the whole object in its response.
@@ -43,7 +44,7 @@ package struct Fetched: Sendable {
     package var object: PendingObject?
     /// For a destination in memory.
     package var body: [UInt8]?
-    /// True if the object was split: `bytes` and `sha256` are of its start only.
+    /// True if the object was split: `received` is its start only.
     package var isFirstPart = false
     /// The URL after redirects; relative references in a manifest resolve against it.
     package var finalURL: String

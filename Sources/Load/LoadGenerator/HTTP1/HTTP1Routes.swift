@@ -20,7 +20,7 @@ struct HTTP1Routes: Sendable {
 
     private(set) var origins: [Origin] = []
     /// By object, the index of its origin; -1 for libcurl. Empty if libcurl has all.
-    private var places: [Int32] = []
+    private var routeIndexes: [Int32] = []
     private(set) var leavesSome = true
     /// Indexes of origins by the start of their URLs.
     private var known: [String: Int32] = [:]
@@ -37,11 +37,11 @@ struct HTTP1Routes: Sendable {
         guard http.version != .http2 else { return }
         isUsed = true
         var known: [Substring: Int32] = [:]
-        places.reserveCapacity(plan.objects.count)
+        routeIndexes.reserveCapacity(plan.objects.count)
         leavesSome = false
         for object in plan.objects {
             guard let parsed = Self.origin(of: object.url) else {
-                places.append(-1)
+                routeIndexes.append(-1)
                 leavesSome = true
                 continue
             }
@@ -51,15 +51,15 @@ struct HTTP1Routes: Sendable {
                 known[Substring(prefix)] = index
                 origins.append(parsed)
             }
-            places.append(index)
+            routeIndexes.append(index)
         }
-        for (start, place) in known { self.known[String(start)] = place }
+        for (start, index) in known { self.known[String(start)] = index }
     }
 
     /// Returns the index of an object's origin; nil if libcurl requests it.
     func origin(ofObject object: Int) -> Int? {
-        guard object < places.count, places[object] >= 0 else { return nil }
-        return Int(places[object])
+        guard object < routeIndexes.count, routeIndexes[object] >= 0 else { return nil }
+        return Int(routeIndexes[object])
     }
 
     /// Returns the index of a URL's origin among those of the plan; -1 for others.

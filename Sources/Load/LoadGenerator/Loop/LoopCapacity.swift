@@ -40,7 +40,7 @@ struct LoopCapacity {
                 && plan.objects.contains { !$0.url.hasPrefix("http://") }
         var owners = viewers
         if case .closed = scenario.model {
-            owners = Int(part.portion(of: Int64(scenario.placesForUsers)))
+            owners = Int(part.portion(of: Int64(scenario.concurrencyForUsers)))
         }
         multis =
             mayShare && !opensConnections

@@ -68,15 +68,15 @@ final class LoadHosts: Sendable {
         for start in stride(from: 0, to: waiting.count, by: Self.lookupsAtOnce) {
             // A resolver may take long for each.
             if Task.isCancelled { throw Failure.preflightCancelled }
-            let places = start..<min(start + Self.lookupsAtOnce, waiting.count)
+            let range = start..<min(start + Self.lookupsAtOnce, waiting.count)
             let failures = await withTaskGroup(of: (Int, Failure?).self) { group in
-                for index in places {
+                for index in range {
                     let url = waiting[index].url
                     group.addTask { (index, await self.rejection(of: url)) }
                 }
                 return await group.reduce(into: [Int: Failure]()) { $0[$1.0] = $1.1 }
             }
-            for index in places {
+            for index in range {
                 guard let failure = failures[index] else { continue }
                 throw LoadPreflight.rejection(waiting[index].label, failure)
             }

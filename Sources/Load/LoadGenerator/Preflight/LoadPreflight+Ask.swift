@@ -45,26 +45,26 @@ extension LoadPreflight {
     func ask(
         _ entries: [Entry], _ plan: LoadPlan, _ origins: [Origin], _ hosts: LoadHosts
     ) async throws(Failure) {
-        var places: [Int] = []
+        var objects: [Int] = []
         var asked: Set<String> = []
         for (entry, target) in zip(entries, plan.targets) {
             if entry.kind != .file {
                 asked.formUnion(originName(of: entry.url).map { [$0] } ?? [])
-            } else if entry.isFirst, places.count < Self.maxTargets {
-                places.append(target.objects.lowerBound)
+            } else if entry.isFirst, objects.count < Self.maxTargets {
+                objects.append(target.objects.lowerBound)
                 asked.formUnion(originName(of: entry.url).map { [$0] } ?? [])
             }
         }
         // The origin of a playlist was already requested.
-        places += origins.map(\.object).filter { index in
+        objects += origins.map(\.object).filter { index in
             // A viewer plays without its steering server and its clocks too.
             plan.objects[index].role != .playlist
                 && !(playsTitles && plan.objects[index].role == .data)
                 && originName(of: plan.objects[index].url).map { !asked.contains($0) } ?? false
         }
-        let failures = await failures(of: places.map { plan.objects[$0] }, hosts)
+        let failures = await failures(of: objects.map { plan.objects[$0] }, hosts)
         // Throws for the first in order, not in time, so that the message is stable.
-        for (index, failure) in zip(places, failures) {
+        for (index, failure) in zip(objects, failures) {
             let object = plan.objects[index]
             let entry = entries[Int(object.target)]
             guard let failure, !(entry.mayFail && Self.isOfOrigin(failure.code)) else { continue }

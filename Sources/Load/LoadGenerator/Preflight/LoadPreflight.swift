@@ -246,7 +246,7 @@ package struct LoadPreflight: Sendable {
                 } else if let title = tracks[next] {
                     if let form = title.live {
                         try builder.add(
-                            live: LiveFacts(
+                            live: LiveTitleProperties(
                                 form: form, clocks: await hosts.admitted(title.clocks),
                                 answerOffsetSeconds: title.answerOffsetSeconds,
                                 reloads: title.reloads, variables: title.variables),
@@ -275,10 +275,10 @@ package struct LoadPreflight: Sendable {
         var options = TitleOptions()
         options.takesSnapshots = playsTitles
         let results = await withTaskGroup(of: (Int, Result<ReadTitle, Failure>).self) { group in
-            for (place, entry) in entries {
+            for (index, entry) in entries {
                 group.addTask { [options] in
                     (
-                        place,
+                        index,
                         await Self.title(of: entry, reader, options, nowSeconds: now, clock, listed)
                     )
                 }

@@ -197,11 +197,11 @@ private final class ProbeRun: @unchecked Sendable {
                     detail.isEmpty ? code.message : detail))
         }
         guard let code = object.failure(ofStatus: easy.status) else { return .good }
-        guard code == .originRedirected, let place = easy.header("Location") else {
+        guard code == .originRedirected, let location = easy.header("Location") else {
             return .failed(Failure(code, "status \(easy.status)"))
         }
-        let failure = Failure(code, "a redirect to \(Redaction.shown(place))")
-        return LoadRequest.isRedirect(easy.status) ? .redirect(place, failure) : .failed(failure)
+        let failure = Failure(code, "a redirect to \(Redaction.shown(location))")
+        return LoadRequest.isRedirect(easy.status) ? .redirect(location, failure) : .failed(failure)
     }
 
     private func end(_ failure: Failure?) {

@@ -62,8 +62,8 @@ package struct LiveSource: Sendable, Equatable {
     }
 }
 
-/// Facts of a live title's manifest beside its tracks.
-package struct LiveFacts: Sendable {
+/// Properties of a live title's manifest beside its tracks.
+package struct LiveTitleProperties: Sendable {
     package var form: LiveSource.Form
     /// The clocks of an MPD, without those whose hosts are not allowed.
     package var clocks: [DASHClock]

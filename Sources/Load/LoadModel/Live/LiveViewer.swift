@@ -239,7 +239,7 @@ package struct LiveViewer: PlayingViewer {
         if let full = fullUntilSeconds(lane, now) {
             return .wait(min(full, self[lane].reloadSeconds))
         }
-        place(lane, now)
+        schedule(lane, now)
         if lane == .video, self[lane].cursor?.part == 0 {
             choose()
             if let reload = dueReload(lane, now) { return .send(reload) }
@@ -276,7 +276,7 @@ package struct LiveViewer: PlayingViewer {
     }
 
     /// Sets the first position, or a later one if the next segment is no longer listed.
-    private mutating func place(_ lane: ViewerLane, _ now: Double) {
+    private mutating func schedule(_ lane: ViewerLane, _ now: Double) {
         guard let view = self[lane].view else { return }
         let track = self[lane].track
         if let cursor = self[lane].cursor, cursor.number >= view.numbers.lowerBound { return }

@@ -115,14 +115,19 @@ package struct LoadLadder: Sendable {
     /// The last step of the load at which a search was stopped.
     package var stopStep: Step? { stop.flatMap { stop in steps.last { $0.level == stop.level } } }
 
-    /// True if a search has found the limit of the target, or has none up to its maximum.
+    /// True if a search has found the limit of the target.
     package var isConclusive: Bool {
         if knee != nil { return true }
         guard stop == nil else { return false }
         return switch limit {
         case .threshold, .fellBehind: true
         case .missedSends, .generator, .machineBusy, .worker, .cap: false
-        case nil: highest != nil && (lowestBroken != nil || cap == nil)
+        case nil: highest != nil && lowestBroken != nil
         }
+    }
+
+    /// True if all loads of a search passed, up to its maximum: the limit is higher.
+    package var passesMaximum: Bool {
+        knee == nil && stop == nil && cap == nil && highest != nil && lowestBroken == nil
     }
 }

@@ -23,6 +23,8 @@ package struct LoadSearch: Sendable {
         case knee(LoadLadder.Knee)
     }
 
+    /// Allowed duration of a load. Two seconds are the fewest in which a growing backlog is seen.
+    package static let stepSeconds = 2.0...3_600
     /// Maximum gap between the highest load that holds and the lowest that breaks, relative.
     package static let precision = 0.05
     /// Maximum number of loads, without further tries of the same.

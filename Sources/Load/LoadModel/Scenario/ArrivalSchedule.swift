@@ -110,14 +110,14 @@ package struct ArrivalSchedule: Sendable {
     }
 
     private mutating func nextConstant() -> Double? {
-        let place = Double(number)
+        let arrivals = Double(number)
         while piece < pieces.count {
             let current = pieces[piece]
             // A rounding error does not add an arrival.
             let end = current.before + current.count
-            if place < end - max(Self.tolerance.least, Self.tolerance.ratio * end) {
+            if arrivals < end - max(Self.tolerance.least, Self.tolerance.ratio * end) {
                 number += Int64(shard.count)
-                return current.start + current.seconds(at: max(place - current.before, 0))
+                return current.start + current.seconds(at: max(arrivals - current.before, 0))
             }
             piece += 1
         }

@@ -62,10 +62,12 @@ extension LoadScenario {
                 "thinkTime", "given with a rate", allowed: "with users: a rate follows a schedule")
         }
         // Viewers pause between requests; a user without a slot would never send one.
-        if let places = http.concurrency, user == .requests, placesForUsers > places {
+        if let concurrency = http.concurrency, user == .requests, concurrencyForUsers > concurrency
+        {
             throw Self.rejection(
-                "http.concurrency", "given \(places)",
-                allowed: "as many as users, \(placesForUsers), or more; by default each has a slot")
+                "http.concurrency", "given \(concurrency)",
+                allowed:
+                    "as many as users, \(concurrencyForUsers), or more; by default each has a slot")
         }
     }
 

@@ -41,17 +41,17 @@ package struct LoadScenario: Sendable, Equatable {
 
     /// Maximum number of concurrent requests of a shard: from `http`, or 1,000, or more for one
     /// slot per user of a closed test within limits.
-    package var concurrency: Int { http.concurrency ?? max(1_000, placesForUsers) }
+    package var concurrency: Int { http.concurrency ?? max(1_000, concurrencyForUsers) }
 
     /// Returns the maximum number of a shard's concurrent requests; in a closed test at most its
     /// users.
     package func maxRequests(of shard: LoadShard) -> Int {
         guard case .closed = model else { return concurrency }
-        return min(concurrency, max(1, Int(shard.portion(of: Int64(placesForUsers)))))
+        return min(concurrency, max(1, Int(shard.portion(of: Int64(concurrencyForUsers)))))
     }
 
     /// Slots of a closed test, one per user within limits; 0 for an open one.
-    package var placesForUsers: Int {
+    package var concurrencyForUsers: Int {
         guard case .closed = model else { return 0 }
         let most = Double(LoadLimits.concurrency.upperBound)
         return Int(min((stages.map { max($0.from, $0.to) }.max() ?? 0).rounded(.up), most))

@@ -147,7 +147,7 @@ private struct Document: Encodable {
             timeoutSeconds: scenario.http.timeoutSeconds,
             maxRedirects: scenario.http.maxRedirects)
         for target in scenario.targets {
-            guard let (url, kind) = Self.place(target) else { continue }
+            guard let (url, kind) = Self.source(target) else { continue }
             targets.append(
                 Target(
                     url: url, kind: kind.rawValue, name: LoadScenarioWriter.name(target.name),
@@ -157,7 +157,7 @@ private struct Document: Encodable {
     }
 
     /// Returns a target's URL; of a replay, that of its server.
-    private static func place(_ target: LoadTarget) -> (url: String, kind: AssetKind)? {
+    private static func source(_ target: LoadTarget) -> (url: String, kind: AssetKind)? {
         switch target.source {
         case .url(let url, let kind): (url, kind)
         case .replay(let replay): (replay.serverURL, .file)

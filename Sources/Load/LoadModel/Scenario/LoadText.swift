@@ -110,7 +110,7 @@ package enum LoadText {
     }
 
     /// Rounds a product to its first twelve digits: 0.7 % is 0.007, like seven of a thousand.
-    static func product(_ number: Double, _ factor: Double) -> Double {
+    package static func product(_ number: Double, _ factor: Double) -> Double {
         let product = number * factor
         guard product > 0, product < 1e12 else { return product }
         let scale = pow(10, min(12 - log10(product).rounded(.up), 22))

@@ -13,7 +13,7 @@ extension LoadThreshold {
     /// Parses `p99(first_byte) < 200ms`, `error_rate <= 0.1%`, `throughput > 1Gbit/s`,
     /// `p99(total){kind=media} < 1s`.
     ///
-    /// Times need a unit; ratios are a percentage or 0 to 1.
+    /// Times need a unit; ratios are a percentage or a fraction below 1.
     package static func parse(_ text: String) throws(LoadInputError) -> LoadThreshold {
         do throws(LoadInputError) { return try threshold(text) } catch {
             // What is missing is shown by what there is.
@@ -48,13 +48,14 @@ extension LoadThreshold {
         return threshold
     }
 
-    /// Refuses a bound that always or never holds, and a share of 1 without a sign, which is meant as
-    /// 1 %: all figures are at least 0, and shares at most 1.
+    /// Rejects a bound that always or never holds, and a share of 1 without a sign, which could be
+    /// 1 % or 100 %: all figures are at least 0, and shares at most 1.
     private func checkThatItCanFail(given: String) throws(LoadInputError) {
         let scale = Self.scale(of: figure)
         let whole = scale.units.first.flatMap { $0.name == "%" ? $0.factor * 100 : nil }
         if whole == value, !given.hasSuffix("%") {
-            throw LoadInputError(given: given, allowed: scale.example + Self.withSign(given))
+            throw LoadInputError(
+                given: given, allowed: "1% or 100%, with the sign: \(given) could mean either")
         }
         let fate: String
         switch comparison {
@@ -69,7 +70,7 @@ extension LoadThreshold {
     }
 
     private static func withSign(_ given: String) -> String {
-        ". A percentage has its sign: \(given)%"
+        "\(given)% for a percentage, or a fraction below 1: 0.01"
     }
 
     /// Splits `p99(total){kind=media} < 1s` into the text before the braces, the group, and the index
@@ -218,7 +219,7 @@ extension LoadThreshold {
     private static func ratio(of whole: Double) -> Scale {
         Scale(
             units: [.init(name: "%", factor: whole / 100), .init(name: "", factor: whole)],
-            example: "0% to 100%, or 0 to 1")
+            example: "0% to 100%, or a fraction below 1: 1%, 0.01")
     }
 
     private static func value(
@@ -234,7 +235,7 @@ extension LoadThreshold {
         {
             let isPercentage = unit.name.isEmpty && number <= 100
             throw LoadInputError(
-                given: text, allowed: scale.example + (isPercentage ? withSign(text) : ""))
+                given: text, allowed: isPercentage ? withSign(text) : scale.example)
         }
         return LoadText.product(number, unit.factor)
     }

@@ -15,7 +15,7 @@ package struct LoadPlanBuilder {
     private var renditions: [String: Int32] = [:]
     private var urlBytes = 0
     /// Objects of the title that is being added.
-    private var places: [Part: Int32] = [:]
+    private var indexes: [Part: Int32] = [:]
     /// BaseURLs with service locations above them.
     private var locations: Set<BaseURLLevels> = []
 
@@ -102,14 +102,14 @@ package struct LoadPlanBuilder {
     ///
     /// - Parameter tracks: with the segments that it lists now, at least one.
     package mutating func add(
-        live facts: LiveFacts, manifest: String, tracks: [TitleTrack], name: String,
+        live properties: LiveTitleProperties, manifest: String, tracks: [TitleTrack], name: String,
         weight: Double, steering: ContentSteering? = nil
     ) throws(Failure) {
         let start = begin(name, weight)
         let first = try add(manifest, nil, .playlist)
         var clocks: [LiveClock] = []
         var directs = 0
-        for clock in facts.clocks {
+        for clock in properties.clocks {
             switch clock {
             case .direct:
                 clocks.append(.direct(directs))
@@ -120,16 +120,16 @@ package struct LoadPlanBuilder {
         var pathways: [SteeringSource.Pathway] = []
         for (name, tracks) in try Pathways(tracks, steering).all {
             var pathway = SteeringSource.Pathway(name: name)
-            pathway.live = try add(live: facts, tracks, ofManifest: first, clocks)
+            pathway.live = try add(live: properties, tracks, ofManifest: first, clocks)
             pathways.append(pathway)
         }
         plan.targets[plan.targets.count - 1].live = pathways[0].live
-        try add(steering, pathways, tracks, reloads: facts.reloads)
+        try add(steering, pathways, tracks, reloads: properties.reloads)
         end(from: start)
     }
 
     private mutating func add(
-        live facts: LiveFacts, _ tracks: [TitleTrack], ofManifest first: Int32,
+        live properties: LiveTitleProperties, _ tracks: [TitleTrack], ofManifest first: Int32,
         _ clocks: [LiveClock]
     ) throws(Failure) -> LiveSource {
         let choice = PlayedTracks(tracks)
@@ -144,13 +144,13 @@ package struct LoadPlanBuilder {
         guard !ladder.isEmpty else {
             throw Failure(.inputTarget, "the live title has no track that viewers can play")
         }
-        let isSingle = facts.form == .hls && ladder.contains { $0.playlist == first }
+        let isSingle = properties.form == .hls && ladder.contains { $0.playlist == first }
         var live = LiveSource(
-            form: facts.form, manifest: isSingle ? nil : first, video: ladder, audio: audio)
+            form: properties.form, manifest: isSingle ? nil : first, video: ladder, audio: audio)
         live.clocks = clocks
-        live.answerOffsetSeconds = facts.answerOffsetSeconds
-        live.reloadHosts = facts.reloads?.hosts ?? []
-        live.variables = facts.variables
+        live.answerOffsetSeconds = properties.answerOffsetSeconds
+        live.reloadHosts = properties.reloads?.hosts ?? []
+        live.variables = properties.variables
         return live
     }
 
@@ -191,7 +191,7 @@ package struct LoadPlanBuilder {
         source.asksBeforeStart = steering?.asksBeforeStart ?? false
         for track in tracks {
             guard let id = track.rendition.stableID, let url = track.playlist?.text,
-                let index = places[Part(url: url, range: nil, locations: nil)]
+                let index = indexes[Part(url: url, range: nil, locations: nil)]
             else { continue }
             source.stableIDs[index] = SteeringSource.StableID(
                 text: id, isRendition: track.rendition.group != nil)
@@ -273,7 +273,7 @@ package struct LoadPlanBuilder {
     }
 
     private mutating func renditionIndex(_ name: String) -> Int32 {
-        if let place = renditions[name] { return place }
+        if let index = renditions[name] { return index }
         let index = Int32(plan.renditions.count)
         renditions[name] = index
         plan.renditions.append(name)
@@ -296,7 +296,7 @@ package struct LoadPlanBuilder {
     // MARK: Objects
 
     private mutating func begin(_ name: String, _ weight: Double) -> Int {
-        places = [:]
+        indexes = [:]
         locations = []
         plan.targets.append(.init(name: name, weight: weight, objects: 0..<0))
         return plan.objects.count
@@ -304,7 +304,7 @@ package struct LoadPlanBuilder {
 
     private mutating func end(from start: Int) {
         plan.targets[plan.targets.count - 1].objects = start..<plan.objects.count
-        places = [:]
+        indexes = [:]
         locations = []
     }
 
@@ -321,7 +321,7 @@ package struct LoadPlanBuilder {
         listedBy manifest: Int32 = -1, at locations: BaseURLLevels? = nil
     ) throws(Failure) -> Int32 {
         let part = Part(url: url, range: range, locations: locations.map(ObjectIdentifier.init))
-        if let index = places[part] { return index }
+        if let index = indexes[part] { return index }
         urlBytes += url.utf8.count
         guard plan.objects.count < LoadPlan.maxObjects, urlBytes <= Self.maxURLBytes else {
             throw Failure(
@@ -337,7 +337,7 @@ package struct LoadPlanBuilder {
         object.manifest = manifest
         object.locations = locations
         plan.objects.append(object)
-        places[part] = index
+        indexes[part] = index
         return index
     }
 }

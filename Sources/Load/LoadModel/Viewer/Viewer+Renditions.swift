@@ -6,7 +6,7 @@ extension Viewer {
         guard let best, best != track else { return }
         let segments = title.video[best].segments
         if segments.count != title.video[track].segments.count {
-            guard place(in: segments, after: video.bufferedToSeconds) != nil else { return }
+            guard index(in: segments, after: video.bufferedToSeconds) != nil else { return }
             video = placed(video, in: segments)
         }
         track = best
@@ -18,14 +18,14 @@ extension Viewer {
     /// its end.
     func placed(_ progress: Progress, in segments: [MediaTitle.Segment]) -> Progress {
         var progress = progress
-        let next = place(in: segments, after: progress.bufferedToSeconds)
+        let next = index(in: segments, after: progress.bufferedToSeconds)
         progress.segment = next?.segment ?? segments.count
         if let next { progress.cursorSeconds = next.startSeconds }
         return progress
     }
 
     /// Returns the segment that follows a time; nil after the last one.
-    private func place(
+    private func index(
         in segments: [MediaTitle.Segment], after seconds: Double
     ) -> (segment: Int, startSeconds: Double)? {
         var start = passStartSeconds

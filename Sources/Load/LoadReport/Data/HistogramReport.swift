@@ -26,18 +26,18 @@ package struct HistogramReport: Sendable {
 
     /// Reads one or more concatenated logs; the error names the line.
     package init(_ text: String) throws(HistogramError) {
-        var places: [String?: Int] = [:]
+        var indexes: [String?: Int] = [:]
         var series: [Series] = []
         var hasTooMany = false
         var isTooLarge = false
         try HdrHistogramLog.read(text) { interval in
-            let index = places[interval.tag] ?? series.count
+            let index = indexes[interval.tag] ?? series.count
             if index == series.count {
                 guard series.count < Self.maxTags else {
                     hasTooMany = true
                     return
                 }
-                places[interval.tag] = index
+                indexes[interval.tag] = index
                 series.append(Series(tag: interval.tag))
             }
             let sum = series[index].histogram.total

@@ -7,7 +7,8 @@ import Text
 ///
 /// Each threshold is a test case; one that does not hold has a failure. One more case, `load test`,
 /// has an error if the test did not run to its end. A scale has the cases of each step. A search has one
-/// more, `search for the limit`: a failure if no load passed, an error if the limit was not found.
+/// more, `search for the limit`: a failure if no load passed, an error if something else than the limit
+/// or the maximum ended it.
 ///
 /// Source: the schema of Jenkins's xUnit plugin, junit-10.xsd.
 package enum LoadJUnit {
@@ -47,8 +48,9 @@ package enum LoadJUnit {
             let isFailure = search.isConclusive && search.highest == nil
             tests += 1
             failures += isFailure ? 1 : 0
-            errors += search.isConclusive ? 0 : 1
-            let kind = isFailure ? "failure" : search.isConclusive ? nil : "error"
+            let isDone = search.isConclusive || search.passesMaximum
+            errors += isDone ? 0 : 1
+            let kind = isFailure ? "failure" : isDone ? nil : "error"
             cases += testCase(
                 name, "search for the limit", seconds,
                 kind.map { element($0, LoadFacts.search(search)) })

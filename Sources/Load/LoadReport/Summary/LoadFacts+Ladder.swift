@@ -68,12 +68,13 @@ extension LoadFacts {
     private static func remark(_ step: LoadLadder.Step) -> String {
         let result = step.result
         let broken = result.broken.map { Self.text($0.threshold) }
-        // With a threshold, there is no space for the CPU.
-        let cpu = LoadFormat.percent(result.busiestShare)
         var remarks: [String] = []
         if result.machineIsBusy {
-            remarks.append(broken.isEmpty ? "machine busy: generator's CPU \(cpu)" : "machine busy")
+            // The target was judged nevertheless, or the column of late sends has the reason.
+            if step.limit == nil || step.limit == .machineBusy { remarks.append("machine busy") }
         } else if result.generatorIsLimit {
+            // With a threshold, there is no space for the CPU.
+            let cpu = LoadFormat.percent(result.busiestShare)
             remarks.append(broken.isEmpty ? "generator's limit: CPU \(cpu)" : "generator's limit")
         }
         if !broken.isEmpty { remarks.append("broken: \(broken.joined(separator: ", "))") }

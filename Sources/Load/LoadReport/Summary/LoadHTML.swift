@@ -29,7 +29,8 @@ package struct LoadHTML {
             content="default-src 'none';style-src 'unsafe-inline'">
             <title>\(title): load test</title>
             <style>\(HTMLText.style)
-            .good{color:var(--s2);font-weight:600}.bad{color:var(--bad);font-weight:600}</style>
+            .good,.bad{font-weight:600;white-space:nowrap}.good{color:var(--s2)}.bad{color:var(--bad)}
+            td:last-child:not(.n){min-width:10rem}</style>
             </head>
             <body>
             <h1>\(title)</h1>
@@ -57,10 +58,7 @@ package struct LoadHTML {
             tiles.append(("start-up, p99", quantile(.startup)))
             tiles.append(("rebuffer ratio", LoadFormat.percent(result.figure(.rebufferRatio))))
         }
-        return "<div class=\"tiles\">\n"
-            + tiles.map { name, value in
-                "<div class=\"tile\"><b>\(HTMLText.escaped(value))</b><span>\(name)</span></div>\n"
-            }.joined() + "</div>\n"
+        return HTMLText.tiles(tiles)
     }
 
     private func quantile(_ metric: LoadMetric) -> String {
@@ -216,7 +214,7 @@ package struct LoadHTML {
                 [
                     ("requests", { $0.tellsRates ? Double($0.counts.inFlight) : nil }),
                     (
-                        "waiting for a slot",
+                        "due, not sent yet",
                         { $0.tellsRates ? Double($0.counts.backlog) : nil }
                     ),
                 ])

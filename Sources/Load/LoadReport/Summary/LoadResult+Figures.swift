@@ -76,11 +76,15 @@ extension LoadResult {
     /// pass.
     ///
     /// Requests that are sent late come in bursts, which may break a threshold that the planned load
-    /// would not. So late sends count before thresholds.
+    /// would not. So late sends count before thresholds, unless the target fell behind by more.
     package var limit: LoadLadder.Limit? {
         if ending == .capped { return .cap }
         let isBroken = !broken.isEmpty || ending == .aborted
-        if isLate, isBroken || isWhole { return machineIsBusy ? .machineBusy : .generator }
+        if isLate, isBroken || isWhole {
+            guard machineIsBusy else { return .generator }
+            guard isWhole, fallsBehind else { return .machineBusy }
+            return isBroken ? .threshold : .fellBehind
+        }
         if isBroken { return .threshold }
         if !isWhole { return .worker }
         if generatorIsLimit { return .generator }
@@ -88,17 +92,22 @@ extension LoadResult {
         return total.counts.missedSends > 0 ? .missedSends : nil
     }
 
-    /// Growth of requests in progress above which a target falls behind, as a share of the requests
-    /// sent, and in requests; and the fewest seconds in which a growth is seen.
-    private static let (maxGrowthShare, minGrowth, minGrowthSeconds) = (0.02, 10.0, 4)
+    /// Growth of requests in progress above which a target falls behind, in requests.
+    private static let minGrowth = 10.0
+    /// The same as a share of the requests sent, in steps of `longStepSeconds` and in shorter ones,
+    /// in which a short pause of the target weighs more.
+    private static let (maxGrowthShare, maxShortGrowthShare) = (0.02, 0.08)
+    /// Measured seconds from which on a step is long.
+    private static let longStepSeconds = 4
 
-    /// True if requests in progress grew over the last half of an open test. At the capacity of a
-    /// target that queues what it cannot serve, nothing fails, and latencies depend on the length of
-    /// the test.
+    /// True if requests in progress grew over the last half of an open test, by more than were sent
+    /// late. At the capacity of a target that queues what it cannot serve, nothing fails, and
+    /// latencies depend on the length of the test.
     private var fallsBehind: Bool {
         guard isOpen, !hasViewers else { return false }
-        let rows = seconds.filter { $0.isMeasured && $0.loadSeconds > 0.5 }
-        guard rows.count >= Self.minGrowthSeconds, let last = rows.last else { return false }
+        // The end of a second with less load counts requests after the load.
+        let rows = seconds.filter { $0.isMeasured && $0.loadSeconds > 0.9 * $0.lengthSeconds }
+        guard let last = rows.last else { return false }
         let half = rows[(rows.count - 1) / 2]
         func waiting(_ row: LoadSecond) -> Double {
             Double(row.counts.inFlight + row.counts.backlog)
@@ -106,8 +115,10 @@ extension LoadResult {
         let planned = rows.drop { $0.second <= half.second }.reduce(0) {
             $0 + Double($1.counts.planned)
         }
-        let growth = waiting(last) - waiting(half)
-        return growth >= Self.minGrowth && growth > Self.maxGrowthShare * planned
+        let growth = waiting(last) - waiting(half) - Double(total.counts.lateSends)
+        let share =
+            rows.count < Self.longStepSeconds ? Self.maxShortGrowthShare : Self.maxGrowthShare
+        return growth >= Self.minGrowth && growth > share * planned
     }
 
     var hasViewers: Bool {
@@ -133,9 +144,9 @@ extension LoadResult {
         var warnings: [String] = []
         if let share = busiestShare, share > LoadHealth.maxCPUShare {
             let machine = total.busiestMachine
-            let place = machine.map { " on \(LoadFormat.name($0.name))" } ?? ""
+            let machineName = machine.map { " on \(LoadFormat.name($0.name))" } ?? ""
             warnings.append(
-                "The generator\(place) used \(LoadFormat.percent(share)) of its "
+                "The generator\(machineName) used \(LoadFormat.percent(share)) of its "
                     + "\(LoadFormat.cores(machine?.cores ?? generatorCores)): it was the "
                     + "bottleneck, and latencies include its own delays. Lower the load, or "
                     + "use more workers.")
@@ -166,7 +177,8 @@ extension LoadResult {
             warnings.append(
                 "\(HumanFormat.count(total.counts.queued, "request")) waited in the "
                     + "generator's queue because its "
-                    + "\(HumanFormat.count(scenario.concurrency)) slots were in use, and "
+                    + "\(HumanFormat.count(scenario.concurrency, "slot")) "
+                    + "\(scenario.concurrency == 1 ? "was" : "were") in use, and "
                     + "latencies include that: the target fell behind the schedule, or the "
                     + "test needs more slots (http.concurrency).")
         }

@@ -31,7 +31,9 @@ extension Calibration {
         set("worker.connectionEfficiency", Measured(one: 1, count: runs.count))
         takeSettings(runs)
         add(sizes: runs.map { $0.bytes / $0.segments })
-        add(notes: FitNotes(fit).texts)
+        let notes = FitNotes(fit)
+        add(notes: notes.texts)
+        doubt = notes.doubt
     }
 
     /// Adds what the reports state: connections, attempts, limits that were the same in all runs.
@@ -44,8 +46,8 @@ extension Calibration {
                     low: most, likely: most, high: most, count: runs.count, isInterval: false))
             if least < most {
                 add(notes: [
-                    "The runs had \(Scenario.plain(least)) to \(Scenario.plain(most)) connections "
-                        + "per worker; the plan assumes \(Scenario.plain(most)) unless "
+                    "The runs had \(Scenario.grouped(least)) to \(Scenario.grouped(most)) connections "
+                        + "per worker; the plan assumes \(Scenario.grouped(most)) unless "
                         + "worker.connections is given."
                 ])
             }

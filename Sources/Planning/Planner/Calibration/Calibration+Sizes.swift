@@ -17,7 +17,7 @@ extension Calibration {
             least == most
             ? ShortText.bytes(least)
             : "\(ShortText.bytes(least)) to \(ShortText.bytes(most))"
-        let factor = Scenario.plain(apart(far).rounded())
+        let factor = Scenario.grouped(apart(far).rounded())
         return [
             "Extrapolated to sizes that were not measured: the measured segments have "
                 + "\(measured), the plan's \(ShortText.bytes(far)), "

@@ -11,6 +11,8 @@ package struct Calibration: Sendable {
     package private(set) var sources: [String] = []
     /// Errors of a fit and what it leaves open, a sentence each.
     package private(set) var notes: [String] = []
+    /// What makes a fit doubtful, to follow "rests on"; nil if nothing does.
+    package internal(set) var doubt: String?
     /// Mean bytes of the fetches of each measurement that has them.
     private(set) var sizes: [Double] = []
 

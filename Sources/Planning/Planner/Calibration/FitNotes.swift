@@ -13,19 +13,29 @@ struct FitNotes {
     private static let shortSeconds = 5.0
 
     private var short: [String] {
+        doubt.map {
+            [
+                "Too short to rely on: \($0). The start and the end are much of that. Use runs of "
+                    + "10 s or more, with more segments."
+            ]
+        } ?? []
+    }
+
+    /// The runs that make the fit doubtful, such as `2 runs of less than 5 s, the shortest of 121
+    /// ms`; nil without any.
+    var doubt: String? {
         let numbers = fit.runs.indices.filter { fit.runs[$0].seconds < Self.shortSeconds }
-        guard let shortest = numbers.map({ fit.runs[$0].seconds }).min() else { return [] }
+        guard let shortest = numbers.map({ fit.runs[$0].seconds }).min() else { return nil }
         let reports =
             numbers.count == fit.runs.count
             ? many
             : numbers.count == 1
                 ? "report \(numbers[0] + 1)"
                 : "reports " + numbers.map { "\($0 + 1)" }.joined(separator: ", ")
-        return [
-            "Too short to rely on: \(reports) of less than \(Self.rounded(Self.shortSeconds)) s "
-                + "(\(ShortText.seconds(shortest))), of which the start and the end are much. Use "
-                + "runs of 10 s or more, with more segments."
-        ]
+        let time = ShortText.seconds(shortest)
+        return numbers.count == 1
+            ? "\(reports) of \(time)"
+            : "\(reports) of less than \(Self.rounded(Self.shortSeconds)) s, the shortest of \(time)"
     }
 
     private var errors: String {
@@ -120,6 +130,6 @@ struct FitNotes {
 
     private static func rounded(_ value: Double) -> String {
         let unit = value >= 100 ? 1.0 : 10
-        return Scenario.plain((value * unit).rounded() / unit)
+        return Scenario.grouped((value * unit).rounded() / unit)
     }
 }

@@ -90,9 +90,9 @@ package struct RunCheck: Codable, Hashable, Sendable {
         add("fetch time", "s", speed.transferSeconds, run.fetchSeconds)
         add("CV² of fetch times", "", values[.serviceCV2], run.fetchCV2)
         self.rows = rows
-        let connections = Scenario.plain(max(1, values[.connections]).rounded())
+        let connections = Scenario.grouped(max(1, values[.connections]).rounded())
         let pool =
-            "\(run.workers) \(run.workers == 1 ? "worker" : "workers") with \(connections) "
+            "\(Scenario.grouped(run.workers)) \(run.workers == 1 ? "worker" : "workers") with \(connections) "
             + "connections\(run.workers == 1 ? "" : " each") and segments of "
             + ShortText.bytes(size)
         var notes = [

@@ -7,14 +7,21 @@ package struct SearchReport: Sendable {
     static let kind = "search"
 
     struct Ladder: Decodable {
+        struct Knee: Decodable { var level: Double }
+
         var kind: String
+        var unit: String?
         var highest: Double?
+        var lowestBroken: Double?
+        var knee: Knee?
         var isConclusive: Bool?
     }
 
     private struct Document: Decodable {
         struct Figures: Decodable {
             var requestsPerSecond: Double?
+            /// Nil for viewers, whose arrivals are not requests.
+            var plannedPerSecond: Double?
             var bitsPerSecond: Double?
         }
 
@@ -23,10 +30,13 @@ package struct SearchReport: Sendable {
         var figures: Figures?
     }
 
-    /// Answered requests per second, and their bits per second.
+    /// Requests per second of the highest load that passed, and their bits per second.
+    ///
+    /// They are its arrivals, as in the command that a search prints, if each arrival is a request.
+    /// A short step answers more or fewer by chance. Else they are the answered requests.
     package let requestsPerSecond: Double
     package let bitsPerSecond: Double
-    /// False if something else ended the search, so that the server may do more.
+    /// False if the search did not reach the limit, so that the server may do more.
     package let isConclusive: Bool
 
     private var meanBytes: Double { bitsPerSecond / 8 / requestsPerSecond }
@@ -45,21 +55,36 @@ package struct SearchReport: Sendable {
                 field: "the load test", given: "without a search for the limit",
                 allowed: "run it with --search")
         }
-        guard ladder.highest != nil, let requests = figures.requestsPerSecond,
-            let bits = figures.bitsPerSecond, requests > 0, requests <= 1e9, bits >= 0, bits <= 1e15
+        guard let highest = ladder.highest, let answered = figures.requestsPerSecond,
+            let bits = figures.bitsPerSecond, answered > 0, answered <= 1e9, bits >= 0,
+            bits <= 1e15, highest > 0, highest <= 1e9
         else {
             throw PlannerError(
                 field: "the search", given: "without a load that passed",
                 allowed: "search again from a lower load")
         }
-        requestsPerSecond = requests
-        bitsPerSecond = bits
-        isConclusive = ladder.isConclusive ?? true
+        let isArrivals = ladder.unit == "arrivalsPerSecond" && figures.plannedPerSecond != nil
+        requestsPerSecond = isArrivals && ladder.knee == nil ? highest : answered
+        bitsPerSecond = bits * requestsPerSecond / answered
+        isConclusive =
+            ladder.isConclusive ?? true && (ladder.lowestBroken != nil || ladder.knee != nil)
     }
 
-    private var atLeast: [String] {
+    private var atLeast: String { isConclusive ? "" : "at least " }
+
+    private func open(_ what: String) -> [String] {
         isConclusive
-            ? [] : ["The search did not find the limit: the server does this much or more."]
+            ? []
+            : [
+                "The search did not reach the limit, so \(what). Search on from a higher load for the "
+                    + "limit."
+            ]
+    }
+
+    /// The basis of the values, for the source of an input.
+    package var basis: String {
+        isConclusive
+            ? "the highest load that passed" : "at least: the search did not reach the limit"
     }
 
     // MARK: Inputs
@@ -78,12 +103,12 @@ package struct SearchReport: Sendable {
         let size =
             demand.fillSegmentsPerDay >= 1 ? demand.fillSegmentBytes : demand.missBytes
         return [
-            "The origin answered \(Plan.rate(requestsPerSecond)) requests of "
+            "The origin answered \(atLeast)\(Plan.rate(requestsPerSecond)) requests of "
                 + "\(ShortText.bytes(meanBytes)) per second, \(Plan.rate(bitsPerSecond / 1e6)) "
                 + "Mbit/s. The plan has both as limits, because a search does not show which of "
                 + "them it met; the plan's segments have \(ShortText.bytes(size)). Search with "
                 + "files of this size, or set --origin-requests and --origin-megabits."
-        ] + atLeast
+        ] + open("the origin allows this much or more")
     }
 
     /// The speed of an edge's core, if `cores` answered the search.
@@ -109,10 +134,10 @@ package struct SearchReport: Sendable {
     /// The basis of `edgeValues`, a sentence each.
     package func edgeNotes(cores: Double) -> [String] {
         [
-            "\(Scenario.plain(cores)) cores of the edge answered "
-                + "\(Plan.rate(requestsPerSecond)) requests of \(ShortText.bytes(meanBytes)) per "
-                + "second, \(Plan.rate(bitsPerSecond / 1e6)) Mbit/s. The plan assumes that their "
+            "\(Scenario.grouped(cores)) cores of the edge answered "
+                + "\(atLeast)\(Plan.rate(requestsPerSecond)) requests of "
+                + "\(ShortText.bytes(meanBytes)) per second, \(Plan.rate(bitsPerSecond / 1e6)) Mbit/s. The plan assumes that their "
                 + "CPU was the limit; if it was the network, the edge needs fewer cores."
-        ] + atLeast
+        ] + open("the edge needs as many cores as planned, or fewer")
     }
 }

@@ -64,8 +64,8 @@ package struct ThroughputTable: Sendable {
     private static func columns(
         _ cells: [Substring], line: Int
     ) throws(PlannerError) -> (n: Int, x: Int) {
-        func place(_ name: String) -> Int? { cells.firstIndex { $0.lowercased() == name } }
-        if let n = place("n"), let x = place("x") { return (n, x) }
+        func column(_ name: String) -> Int? { cells.firstIndex { $0.lowercased() == name } }
+        if let n = column("n"), let x = column("x") { return (n, x) }
         let isHeading = cells.first.map { Double($0) == nil } ?? false
         guard cells.count == 2 || !isHeading && cells.count > 1 else {
             throw PlannerError(

@@ -39,8 +39,15 @@ struct DesignPoint {
         search.raise(.edge) { values in
             Sizing.Edge.Load(values, Demand(values)).cores >= edgeCores
         }
+        // Numbers of workers do not show by how much a pool falls short.
+        let missed = figures.quantile(level, of: \.shortage)
+        let shortage = missed.isFinite ? missed * (1 - 1e-9) : 0
         search.raise(.pool) { values in
-            (Sizing(values).workers.total.map { Double($0) } ?? .infinity) >= workers
+            let sizing = Sizing(values)
+            guard let total = sizing.workers.total else {
+                return sizing.shortage(values) >= shortage
+            }
+            return Double(total) >= workers
         }
         values = search.values
     }

@@ -5,6 +5,8 @@ struct Figures {
     /// The figures of one draw; infinite if no pool suffices.
     struct Draw {
         let workers: Double
+        /// By how much the goals are missed; 0 if a pool suffices.
+        let shortage: Double
         let barelyNeeded: Double
         let requests: Double
         let egress: Double
@@ -16,6 +18,7 @@ struct Figures {
 
         init(_ values: ScenarioValues, _ sizing: Sizing) {
             workers = sizing.workers.total.map { Double($0) } ?? .infinity
+            shortage = sizing.shortage(values)
             barelyNeeded =
                 sizing.workers.total == nil
                 ? .infinity : sizing.workers.barelyNeeded.map { Double($0) } ?? .infinity

@@ -63,7 +63,9 @@ package struct CDNPrices: Hashable, Sendable {
             case .percentile(let percentile):
                 [("a Mbit/s of the 95th percentile and month", percentile.perMegabit)]
             }
-        if let requests { all.append(("\(Scenario.plain(requests.per)) requests", requests.price)) }
+        if let requests {
+            all.append(("\(Scenario.grouped(requests.per)) requests", requests.price))
+        }
         if let minimum { all.append(("committed, a month", minimum)) }
         return all
     }

@@ -133,7 +133,7 @@ extension PriceBook.Egress {
     /// Its prices, tier by tier.
     package var prices: [(what: String, price: PriceBook.Price)] {
         tiers.map { tier in
-            let end = tier.upTo.map { "up to \(Scenario.plain($0))" } ?? "beyond"
+            let end = tier.upTo.map { "up to \(Scenario.grouped($0))" } ?? "beyond"
             return ("egress, a \(unit.rawValue), \(end)", tier.perUnit)
         }
     }

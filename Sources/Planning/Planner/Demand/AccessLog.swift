@@ -129,27 +129,27 @@ func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 /// A position in a line.
 struct ByteCursor {
     private let line: ArraySlice<UInt8>
-    private var place: Int
+    private var index: Int
 
     init(_ line: ArraySlice<UInt8>) {
         self.line = line
-        place = line.startIndex
+        index = line.startIndex
     }
 
     mutating func skip(past byte: Unicode.Scalar) -> Bool {
-        guard let found = line[place...].firstIndex(of: UInt8(ascii: byte)) else { return false }
-        place = found + 1
+        guard let found = line[index...].firstIndex(of: UInt8(ascii: byte)) else { return false }
+        index = found + 1
         return true
     }
 
     /// Skips to the position after the closing quote; a backslash escapes a quote.
     mutating func skipQuoted() -> Bool {
-        while place < line.endIndex {
-            let byte = line[place]
-            place += byte == UInt8(ascii: "\\") ? 2 : 1
+        while index < line.endIndex {
+            let byte = line[index]
+            index += byte == UInt8(ascii: "\\") ? 2 : 1
             if byte == UInt8(ascii: "\"") { return true }
         }
-        place = line.endIndex
+        index = line.endIndex
         return false
     }
 
@@ -162,41 +162,41 @@ struct ByteCursor {
 
     /// True if the next field is quoted.
     var isAtQuote: Bool {
-        line[place...].first { $0 != UInt8(ascii: " ") } == UInt8(ascii: "\"")
+        line[index...].first { $0 != UInt8(ascii: " ") } == UInt8(ascii: "\"")
     }
 
     /// Reads a field between blanks or quotes; quoted ones are returned without quotes and are
     /// never nil.
     mutating func field() -> ArraySlice<UInt8>? {
-        while place < line.endIndex, line[place] == UInt8(ascii: " ") { place += 1 }
-        guard place < line.endIndex else { return nil }
-        let start = place
-        if line[place] == UInt8(ascii: "\"") {
-            place += 1
+        while index < line.endIndex, line[index] == UInt8(ascii: " ") { index += 1 }
+        guard index < line.endIndex else { return nil }
+        let start = index
+        if line[index] == UInt8(ascii: "\"") {
+            index += 1
             _ = skipQuoted()
             // A quoted request time is accepted.
-            let end = max(start + 1, min(place, line.endIndex) - 1)
+            let end = max(start + 1, min(index, line.endIndex) - 1)
             return line[(start + 1)..<end]
         }
-        while place < line.endIndex, line[place] != UInt8(ascii: " ") { place += 1 }
-        return line[start..<place]
+        while index < line.endIndex, line[index] != UInt8(ascii: " ") { index += 1 }
+        return line[start..<index]
     }
 
     /// Reads `10/Oct/2026:13:55:36 +0200`.
     mutating func commonTime() -> (time: Int, zone: Int)? {
-        guard line.endIndex - place >= 26 else { return nil }
-        let month = (0..<12).first { line[(place + 3)..<(place + 6)].elementsEqual(monthNames[$0]) }
-        guard let month, let day = wholeNumber(line, place, 2),
-            let year = wholeNumber(line, place + 7, 4),
-            let hour = wholeNumber(line, place + 12, 2),
-            let minute = wholeNumber(line, place + 15, 2),
-            let second = wholeNumber(line, place + 18, 2),
-            let zoneHours = wholeNumber(line, place + 22, 2),
-            let zoneMinutes = wholeNumber(line, place + 24, 2), zoneHours < 24, zoneMinutes < 60,
+        guard line.endIndex - index >= 26 else { return nil }
+        let month = (0..<12).first { line[(index + 3)..<(index + 6)].elementsEqual(monthNames[$0]) }
+        guard let month, let day = wholeNumber(line, index, 2),
+            let year = wholeNumber(line, index + 7, 4),
+            let hour = wholeNumber(line, index + 12, 2),
+            let minute = wholeNumber(line, index + 15, 2),
+            let second = wholeNumber(line, index + 18, 2),
+            let zoneHours = wholeNumber(line, index + 22, 2),
+            let zoneMinutes = wholeNumber(line, index + 24, 2), zoneHours < 24, zoneMinutes < 60,
             let local = secondsSince1970(year, month + 1, day, hour, minute, second)
         else { return nil }
-        let isBehind = line[place + 21] == UInt8(ascii: "-")
-        place += 26
+        let isBehind = line[index + 21] == UInt8(ascii: "-")
+        index += 26
         let size = zoneHours * 3_600 + zoneMinutes * 60
         let zone = isBehind ? -size : size
         return (local - zone, zone)

@@ -158,6 +158,9 @@ extension Scenario {
         return String(Int(value))
     }
 
+    /// Formats a count with grouped thousands: `17,153`.
+    static func grouped(_ count: Int) -> String { grouped(Double(count)) }
+
     /// Formats a number of a sentence or a bill, with grouped thousands: `17,153`, `105.186`.
     static func grouped(_ value: Double) -> String {
         let text = plain(value)

@@ -13,6 +13,8 @@ package struct Scenario: Sendable {
     package var origins: [ScenarioInput: String] = [:]
     /// Measurements of measured inputs.
     package var measured: [ScenarioInput: Measured] = [:]
+    /// Measured limits that were not reached: the server may do more.
+    package var lowerBounds: Set<ScenarioInput> = []
     /// Requests per second in each of 24 hours, from an access log.
     package var hourlyRequests: [Double]?
     /// Correction of waits for variation; nil for Kimura's.

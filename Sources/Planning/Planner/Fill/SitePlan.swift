@@ -140,13 +140,13 @@ package struct SitePlan: Sendable {
             return []
         }
         var nights: [Night] = []
-        var (held, bytes, place) = (FillHistory.Count(), 0.0, 0)
+        var (held, bytes, index) = (FillHistory.Count(), 0.0, 0)
         for number in 1...maxNights {
             let most = Double(number) * limits.bytesPerFill
-            while place < titles.count, bytes + sizes[titles[place]] <= most {
-                bytes += sizes[titles[place]]
-                held.add(wanted[titles[place]])
-                place += 1
+            while index < titles.count, bytes + sizes[titles[index]] <= most {
+                bytes += sizes[titles[index]]
+                held.add(wanted[titles[index]])
+                index += 1
             }
             nights.append(
                 Night(
@@ -154,7 +154,7 @@ package struct SitePlan: Sendable {
                     requestHits: all.requests > 0
                         ? full.requests * held.requests / all.requests : 0,
                     byteHits: all.bytes > 0 ? full.bytes * held.bytes / all.bytes : 0))
-            if place == titles.count { break }
+            if index == titles.count { break }
         }
         return nights
     }

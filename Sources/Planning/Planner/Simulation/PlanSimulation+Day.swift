@@ -14,11 +14,8 @@ struct DayRun {
         _ values: ScenarioValues, _ sizing: Sizing, workers: Int, jobs: Int, seed: UInt64
     ) {
         let day = PlannedDay(values, sizing, workers: workers, fillStart: Self.quietHour)
-        guard day.fillJobs + day.onDemandJobs <= Double(jobs), day.slots <= Self.maxTransfers
-        else {
-            notes.append(
-                "The day was not simulated: it has more than \(jobs) fetches (--jobs), or the pool "
-                    + "more than \(Self.maxTransfers) transfers.")
+        if let reason = Self.tooLarge(day, jobs: jobs) {
+            notes.append("The day was not simulated: \(reason)")
             return
         }
         guard day.fillJobs + day.onDemandJobs >= 1 else {
@@ -50,12 +47,28 @@ struct DayRun {
         compareFailures(day, failures, result)
         showHours(day, result)
         notes.append(
-            "A day: \(result.waits.count) fetches on demand by the hour, "
-                + "\(simulation.backlogJobs) of the fill from \(Self.quietHour):00 on, first "
+            "A day: \(Scenario.grouped(result.waits.count)) fetches on demand by the hour, "
+                + "\(Scenario.grouped(simulation.backlogJobs)) of the fill from \(Self.quietHour):00 on, first "
                 + "come, first served, on-demand fetches first. Workers fail after "
                 + "\(PeakRun.rounded(values[.hoursBetweenFailures])) hours on average, are "
                 + "replaced in \(PeakRun.rounded(failures.repairSeconds)) s, and their jobs "
                 + "are handed out again after \(Int(PlanSimulation.leaseSeconds)) s.")
+    }
+
+    /// Describes why a day cannot be simulated, and what would allow it; nil if it can.
+    private static func tooLarge(_ day: PlannedDay, jobs: Int) -> String? {
+        guard day.slots <= maxTransfers else {
+            return "the pool has \(Scenario.grouped(day.slots)) transfers, and a day can be "
+                + "simulated with at most \(Scenario.grouped(maxTransfers))."
+        }
+        let fetches = (day.fillJobs + day.onDemandJobs).rounded(.up)
+        guard fetches > Double(jobs) else { return nil }
+        let most = PlanSimulation.allowedJobs.upperBound
+        return "it has \(Scenario.grouped(fetches)) fetches, and --jobs is "
+            + "\(Scenario.grouped(jobs)). "
+            + (fetches <= Double(most)
+                ? "Use --jobs \(Scenario.plain(fetches))."
+                : "At most \(Scenario.grouped(most)) can be simulated (--jobs).")
     }
 
     private mutating func add(

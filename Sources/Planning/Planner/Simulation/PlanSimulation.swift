@@ -30,8 +30,10 @@ package struct PlanSimulation: Codable, Hashable, Sendable {
         package let waitSimulated: Double?
     }
 
-    /// Maximum numbers of simulated on-demand jobs at the peak, and of jobs of a day.
+    /// Default maximum number of simulated on-demand jobs at the peak, and of jobs of a day.
     package static let maxJobs = 2_000_000
+    /// The range of that number.
+    package static let allowedJobs = 1_000...20_000_000
 
     /// Default lease time (docs/queue.md): jobs of a killed worker wait so long.
     static let leaseSeconds = 30.0
@@ -102,12 +104,14 @@ struct PeakRun {
                 result.waits.quantile(quantile))
         }
         notes.append(
-            "The peak: \(jobs) on-demand fetches at "
-                + "\(Self.rounded(pool.arrivalsPerSecond)) per second, \(workers) workers with "
-                + "\(model.servers) transfers in all; waits without the time to hand a job out.")
+            "The peak: \(Scenario.grouped(jobs)) on-demand fetches at "
+                + "\(Self.rounded(pool.arrivalsPerSecond)) per second, "
+                + "\(Scenario.grouped(workers)) workers with "
+                + "\(Scenario.grouped(model.servers)) transfers in all; waits without the time to hand a job out."
+        )
     }
 
     static func rounded(_ value: Double) -> String {
-        Scenario.plain((value * 1_000).rounded() / 1_000)
+        Scenario.grouped((value * 1_000).rounded() / 1_000)
     }
 }

@@ -84,13 +84,13 @@ package struct OnDemandPool: Sendable {
             serviceCV2: serviceCV2, correction: correction ?? self.correction)
     }
 
-    /// Returns the waits of `workers` workers by the pool's method. A simulation takes a tenth of a
-    /// second.
+    /// Returns the waits of `workers` workers by the pool's method. The first
+    /// simulation of a pool takes a tenth of a second.
     package func waits(_ workers: Int) -> QueueWaits {
         let model = waiting(workers)
-        guard case .simulation(let simulation) = method, model.load > 0, model.utilisation < 1
+        guard case .simulation(let queues) = method, model.load > 0, model.utilisation < 1
         else { return .formula(model) }
-        return .simulation(simulation.run(QueueQuestion(model), servers: model.servers))
+        return .simulation(queues.queue(QueueQuestion(model), servers: model.servers))
     }
 
     /// Returns the seconds from submission to the start of the transfer that a share of `quantile`

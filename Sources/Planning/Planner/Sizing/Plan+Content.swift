@@ -36,6 +36,6 @@ extension Plan {
     }
 
     private static func plainRate(_ value: Double) -> String {
-        Scenario.plain((value * 10).rounded() / 10)
+        Scenario.grouped((value * 10).rounded() / 10)
     }
 }

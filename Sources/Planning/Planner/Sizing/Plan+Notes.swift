@@ -10,7 +10,7 @@ extension Plan {
         let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
         if let most = night.originMost, let workers = night.workersAtOrigin, workers <= total {
             notes.append(
-                "From \(workers) \(workers == 1 ? "worker" : "workers") on, "
+                "From \(Scenario.grouped(workers)) \(workers == 1 ? "worker" : "workers") on, "
                     + "\(most.input.row.path) limits the fill: more workers do not end it "
                     + "sooner.")
         }
@@ -20,7 +20,7 @@ extension Plan {
             demand.peakMissesPerSecond > 0
         {
             notes.append(
-                "From \(workers) \(workers == 1 ? "worker" : "workers") on, "
+                "From \(Scenario.grouped(workers)) \(workers == 1 ? "worker" : "workers") on, "
                     + "\(most.input.row.path) limits on-demand fetches: more workers do not "
                     + "shorten their waits.")
         }
@@ -42,8 +42,8 @@ extension Plan {
             alpha: values[.contention], beta: values[.coherency], gamma: 1)
         if let peak = law.peakN, let total = sizing.workers.total, Double(total) > peak + 1 {
             notes.append(
-                "Beyond \(wholeDown(peak)) workers each additional worker lowers the "
-                    + "total throughput (worker.coherency): start spare workers only to "
+                "Beyond \(Scenario.grouped(wholeDown(peak))) workers each additional worker lowers "
+                    + "the total throughput (worker.coherency): start spare workers only to "
                     + "replace others.")
         }
         if demand.hasUsersByRequests {
@@ -71,8 +71,8 @@ extension Plan {
             demand.peakMissesPerSecond > 0
         {
             notes.append(
-                "Square-root staffing needs \(check) workers so that hardly any fetch "
-                    + "waits; the plan allows waits within the target.")
+                "Square-root staffing needs \(Scenario.grouped(check)) workers so that hardly any "
+                    + "fetch waits; the plan allows waits within the target.")
         }
         let measurements: [ScenarioInput] = [
             .segmentsPerSecond, .serviceSeconds, .connectionMegabits, .originLatency,
@@ -116,7 +116,7 @@ extension Plan {
                 "By Little's law "
                     + "\(watch < 10 ? rate(watch) : Scenario.grouped(watch.rounded())) users "
                     + "watch concurrently on average over the day; the peak is "
-                    + "\(Scenario.plain((ratio * 10).rounded() / 10)) times that.")
+                    + "\(Scenario.grouped((ratio * 10).rounded() / 10)) times that.")
         }
         if (scenario.given[.meanRequests] == nil) != (scenario.given[.peakRequests] == nil) {
             notes.append(

@@ -4,7 +4,7 @@ import Statistics
 extension Plan {
     /// Describes a goal that is reached only without the headroom.
     static func withoutHeadroom(
-        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
+        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing, _ advice: inout Advice
     ) -> String {
         let isDeadline = stop.goal == .deadline
         let night = NightPool(values, sizing.demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
@@ -14,22 +14,26 @@ extension Plan {
         let peak = law.peakN ?? Double(Sizing.maxWorkers)
         let workers = max(1, min(wholeDown(peak), Sizing.maxWorkers))
         let most = law.throughput(Double(workers))
-        // Rounded down to a reachable value.
-        let headroom = max(0, ((1 - asked / most) * 1_000).rounded(.down) / 1_000)
+        let unused = max(0, 1 - asked / most)
         let goal =
             isDeadline
             ? "end the nightly fill by its deadline"
             : "keep on-demand fetches within onDemand.waitSeconds at the peak"
+        let (reached, required) = apart(unused * 100, values[.headroom] * 100)
+        let headroom = advice.value(
+            of: .headroom, for: stop.goal,
+            Advice.Grid(parts: 1_000, first: wholeDown(unused * 1_000), last: 0))
+        let split = isDeadline ? "plit the catalog over several clusters." : "plit the cluster."
         return "No pool suffices with pool.headroom: workers \(goal), but never with more than "
-            + "\(rate(headroom * 100)) % of the pool unused (with \(workers) of them), and "
-            + "pool.headroom requires \(rate(values[.headroom] * 100)) %. Lower pool.headroom "
-            + "to \(Scenario.plain(headroom)), or "
-            + (isDeadline ? "split the catalog over several clusters." : "split the cluster.")
+            + "\(reached) % of the pool unused (with \(Scenario.grouped(workers)) of "
+            + "them), and pool.headroom requires \(required) %. "
+            + (headroom.map { "Lower pool.headroom to \(Scenario.plain($0)), or s\(split)" }
+                ?? "S\(split)")
     }
 
     /// Describes what limits a fill other than an origin, and possible remedies.
     static func ofFill(
-        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
+        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing, _ advice: inout Advice
     ) -> String {
         let demand = sizing.demand
         if stop.limit == ScenarioInput.bootSeconds.row.path {
@@ -41,19 +45,19 @@ extension Plan {
             return "because misses alone use all of their capacity (\(stop.limit)). Raise "
                 + "edge.hitRatio, or split the cluster."
         }
-        var longer = values
-        longer[.deadlineHours] = 24 + values[.bootSeconds] / 3_600
-        let day = NightPool(
-            longer, Demand(longer), fill: sizing.fillSpeed, miss: sizing.missSpeed)
-        let isEnough =
-            day.fewest(utilisation: 1 - values[.headroom], atMost: Sizing.maxWorkers) != nil
+        let hours = advice.value(
+            of: .deadlineHours, for: .deadline, deadlines(from: values[.deadlineHours], values))
         return "\(ofWorkers(stop)). Split the catalog over several clusters"
-            + (isEnough ? ", or give it more hours." : "; even a whole day would not be enough.")
+            + (hours.map {
+                ", or give it more hours: a fill.deadlineHours of \(Scenario.plain($0)) suffices."
+            }
+                ?? "; even a whole day would not be enough.")
     }
 
     /// Describes an origin's limit that is above the demand but too close to it.
     static func atUse(
-        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing, _ most: Double
+        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing, _ most: Double,
+        _ advice: inout Advice
     ) -> String {
         let pool = OnDemandPool(values, sizing.demand)
         let share = sizing.demand.peakMissesPerSecond / most
@@ -62,24 +66,28 @@ extension Plan {
         if let workers = pool.workersAtOrigin {
             let wait = pool.waitSeconds(workers, quantile: values[.percentile])
             if wait.isFinite {
+                let (start, target) = apart(wait, values[.waitSeconds])
                 text +=
-                    ", and \(rate(values[.percentile] * 100)) % of them start within "
-                    + "\(rate(wait)) s, not \(rate(values[.waitSeconds])) s"
+                    ", and \(rate(values[.percentile] * 100)) % of them start within \(start) s, "
+                    + "not \(target) s"
             }
         }
-        let enough = sufficientLimit(stop, values, sizing)
+        let enough = sufficientLimit(stop, values, sizing).flatMap { input, limits in
+            advice.value(of: input, for: stop.goal, limits)
+        }
         return text
             + (enough.map {
-                ". An \(stop.limit) of \(rate($0)) would help, or a higher edge.hitRatio."
+                ". An \(stop.limit) of \(Scenario.plain($0)) would help, or a higher "
+                    + "edge.hitRatio."
             }
                 ?? ". A higher edge.hitRatio would help, or a higher limit.")
     }
 
-    /// Returns the lowest sufficient limit of the origin, to three digits; nil if no limit alone
-    /// suffices.
+    /// Returns limits of the origin from the lowest on that suffices for the present values, to
+    /// three digits, up to ten times as much; nil if no limit alone suffices.
     private static func sufficientLimit(
         _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
-    ) -> Double? {
+    ) -> (ScenarioInput, Advice.Grid)? {
         guard let input = ScenarioInput.named(stop.limit), let now = values.known(input) else {
             return nil
         }
@@ -99,10 +107,14 @@ extension Plan {
             let middle = (low + high) / 2
             if suffices(middle) { high = middle } else { low = middle }
         }
-        if input.row.isWhole { return high.rounded(.up) }
-        var scale = 1.0
-        while high * scale < 100, scale < 1e6 { scale *= 10 }
-        return (high * scale).rounded(.up) / scale
+        var (unit, parts) = (1.0, 1.0)
+        if high >= 1_000 {
+            while high >= 1_000 * unit { unit *= 10 }
+        } else if !input.row.isWhole {
+            while high * parts < 100, parts < 1e6 { parts *= 10 }
+        }
+        let first = wholeUp(high / unit * parts)
+        return (input, Advice.Grid(unit: unit, parts: parts, first: first, last: first * 10))
     }
 
     /// Notes long waits of on-demand fetches for transfers of the fill.
@@ -115,8 +127,9 @@ extension Plan {
         let wait = night.waitBesideFill(
             workers, OnDemandPool(values, demand), quantile: values[.percentile])
         guard wait > values[.waitSeconds] else { return [] }
-        let target = "onDemand.waitSeconds is \(rate(values[.waitSeconds]))"
-        let until = wait.isFinite ? "wait up to \(rate(wait)) s" : "wait without end"
+        let (waited, allowed) = apart(wait, values[.waitSeconds])
+        let target = "onDemand.waitSeconds is \(allowed)"
+        let until = wait.isFinite ? "wait up to \(waited) s" : "wait without end"
         return [
             "While the fill runs, \(rate(values[.percentile] * 100)) % of on-demand fetches \(until), "
                 + "\(target): every transfer is in use then, and one has to end first. More "

@@ -91,15 +91,10 @@ extension Plan {
     package init(_ scenario: Scenario, _ options: Options = Options()) throws(PlannerError) {
         try scenario.check()
         let likely = ScenarioValues(scenario)
-        let draws = options.draws > 0 ? Draws(scenario, options) : nil
-        confidence = draws == nil ? nil : options.confidence
-        var values = likely
-        if let draws, let confidence = options.confidence {
-            values = DesignPoint(scenario, confidence: confidence, draws.figures).values
-        }
-        let formulas = Sizing(values)
-        let method = WaitMethod(values, formulas, jobs: options.waitJobs, seed: options.seed)
-        let sizing = method == .formulas ? formulas : Sizing(values, method)
+        let size = PlanSize(scenario, options)
+        let (values, formulas, method) = (size.values, size.formulas, size.method)
+        let sizing = size.sizing()
+        confidence = size.draws == nil ? nil : options.confidence
         self.name = scenario.name
         service = scenario.service
         self.sizing = sizing
@@ -110,11 +105,12 @@ extension Plan {
         let forecast = Growth.forecast(
             values, sizing, months: options.months, method.forOtherLoads(values, sizing, formulas))
         growth = Growth(forecast)
-        problems = Self.problems(scenario, values, sizing)
+        problems = Self.problems(scenario, values, sizing, options)
         if sizing.workers.total == nil, let workers = self.likely.workers.total {
             problems.append(
-                "On the likely values of the inputs \(workers) workers suffice: a lower confidence, or "
-                    + "narrower ranges of the inputs that matter most, may help.")
+                "On the likely values of the inputs \(Scenario.grouped(workers)) workers suffice: a "
+                    + "lower confidence, or narrower ranges of the inputs that matter most, may help."
+            )
         }
         notes = Self.notes(scenario, values, sizing, simulatedWaits)
         let lastMonth = growth.months.last?.month ?? 0
@@ -139,7 +135,7 @@ extension Plan {
         }
         // Draws are by formulas, and so is the number of workers to compare them with.
         let hasBoth = sizing.workers.total != nil && formulas.workers.total != nil
-        let uncertainty = draws.map { Uncertainty($0, hasBoth ? formulas : sizing) }
+        let uncertainty = size.draws.map { Uncertainty($0, hasBoth ? formulas : sizing) }
         self.uncertainty = uncertainty
         keyInputs = uncertainty.map { KeyInput.all(scenario, $0) } ?? []
     }

@@ -8,7 +8,7 @@ package enum WaitMethod: Sendable, Hashable {
     /// in erlangs: the difference that simulations of another load made. Numbers of servers exceed
     /// a load by multiples of its root (Halfin and Whitt 1981).
     case corrected(workersPerRootErlang: Double)
-    case simulation(QueueSimulation)
+    case simulation(SimulatedQueues)
 }
 
 extension WaitMethod {
@@ -23,7 +23,7 @@ extension WaitMethod {
             self = .formulas
             return
         }
-        self = .simulation(simulation)
+        self = .simulation(SimulatedQueues(simulation))
     }
 
     /// Returns the method for other loads of a pool, of which one was sized by `self` and by

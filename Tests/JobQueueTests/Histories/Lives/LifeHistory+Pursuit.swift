@@ -117,39 +117,39 @@ struct LifeWay {
 
     /// Nil if there is none.
     init?(of asset: LifeAsset, _ found: LifeHistory.Found, to aim: TransitionLog.Edge) {
-        struct Place: Hashable {
+        struct Node: Hashable {
             var state: AssetState
             var isResolved: Bool
         }
-        func next(_ place: Place) -> [Place] {
-            Set((AssetState.machine.table[place.state] ?? [:]).values).compactMap {
-                new -> Place? in
+        func next(_ node: Node) -> [Node] {
+            Set((AssetState.machine.table[node.state] ?? [:]).values).compactMap {
+                new -> Node? in
                 switch new {
-                case .new: Place(state: new, isResolved: !asset.isTitle)
-                case .resolving where !asset.isTitle || place.isResolved,
-                    .ready where place.state == .new && asset.isTitle,
-                    .inProgress where place.state.isSettled && !place.isResolved:
+                case .new: Node(state: new, isResolved: !asset.isTitle)
+                case .resolving where !asset.isTitle || node.isResolved,
+                    .ready where node.state == .new && asset.isTitle,
+                    .inProgress where node.state.isSettled && !node.isResolved:
                     nil
-                case .ready: Place(state: new, isResolved: true)
-                case .failed where place.state == .publishing:
-                    Place(state: new, isResolved: !asset.isTitle)
-                default: Place(state: new, isResolved: place.isResolved)
+                case .ready: Node(state: new, isResolved: true)
+                case .failed where node.state == .publishing:
+                    Node(state: new, isResolved: !asset.isTitle)
+                default: Node(state: new, isResolved: node.isResolved)
                 }
             }.sorted { $0.state.rawValue < $1.state.rawValue }
         }
-        let start = Place(
+        let start = Node(
             state: found.state, isResolved: found.isResolved || !asset.isTitle)
         // With the first change on the way to each place.
-        var ways: [(place: Place, steps: Int, first: AssetState?)] = [(start, 0, nil)]
-        var reached: Set<Place> = [start]
+        var ways: [(node: Node, steps: Int, first: AssetState?)] = [(start, 0, nil)]
+        var reached: Set<Node> = [start]
         var index = 0
         while index < ways.count {
-            let (place, steps, first) = ways[index]
+            let (node, steps, first) = ways[index]
             index += 1
-            for step in next(place) {
-                if place.state.rawValue == aim.old, step.state.rawValue == aim.new {
+            for step in next(node) {
+                if node.state.rawValue == aim.old, step.state.rawValue == aim.new {
                     // A redefined asset is started at once.
-                    guard place.state != .new || first == nil else { continue }
+                    guard node.state != .new || first == nil else { continue }
                     (self.steps, self.next) = (steps, first ?? step.state)
                     return
                 }

@@ -254,8 +254,10 @@ extension LifeHistory {
         work.deleted = deleted.map {
             PurgeRequest.Result(file: $0.file, deleted: disk.remove($0.key) != nil)
         }
+        // Interrupted bodies lie nowhere here.
+        work.deleted += (page.bodies ?? []).map { PurgeRequest.Result(file: $0, deleted: true) }
         orphans.subtract(deleted.map(\.key))
-        return page.files.map(\.key)
+        return page.files.map(\.key) + (page.bodies ?? []).map { "bodies \($0)" }
     }
 
     /// All workers die: what they had stored or deleted and not reported stays so.

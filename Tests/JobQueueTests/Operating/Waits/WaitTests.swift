@@ -21,7 +21,7 @@ import Testing
         _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
     }
 
-    private func waits(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait] {
+    func waits(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait] {
         let status = try await fixture.queue.catalogs.status(of: catalog, withActive: false)
         let listed = try await fixture.queue.workers.clusterStatus().catalogs.first {
             $0.id == catalog
@@ -30,7 +30,7 @@ import Testing
         return status.waits ?? []
     }
 
-    private func reasons(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait.Reason] {
+    func reasons(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait.Reason] {
         try await waits(fixture, catalog).map(\.reason)
     }
 

@@ -29,7 +29,7 @@ struct InterruptControl: Sendable {
                     display.pause()
                     deadline = .now + .seconds(OnInterrupt.patienceSeconds)
                     group.addTask { [deadline] in
-                        sender.yield(await Self.answer(to: Self.question, until: deadline))
+                        sender.yield(await Self.answer(to: question, until: deadline))
                     }
                 case .repeatQuestion:
                     group.addTask { [deadline] in
@@ -56,8 +56,9 @@ struct InterruptControl: Sendable {
         .answer(await TerminalQuestion.ask(text, atMost: max(.zero, deadline - .now)))
     }
 
-    private static let question =
-        "dray: detach and let the cluster continue (d), interrupt the catalog (i), or continue to "
-        + "follow (c)?\nCtrl-C again interrupts; without an answer in "
-        + "\(HumanFormat.count(OnInterrupt.patienceSeconds, "second")), dray detaches. "
+    private var question: String {
+        "dray: detach and let the cluster continue (d), \(session.messages.choice ?? "end") (i), or "
+            + "continue to follow (c)?\nCtrl-C again interrupts; without an answer in "
+            + "\(HumanFormat.count(OnInterrupt.patienceSeconds, "second")), dray detaches. "
+    }
 }

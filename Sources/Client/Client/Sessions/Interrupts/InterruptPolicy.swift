@@ -35,7 +35,11 @@ struct InterruptPolicy: Sendable {
     private let choice: OnInterrupt
     private var state = State.following
 
-    init(_ choice: OnInterrupt) { self.choice = choice }
+    /// - Parameter hasChoice: false for a session to which a signal does one thing only, so that nobody
+    ///   is asked.
+    init(_ choice: OnInterrupt, hasChoice: Bool = true) {
+        self.choice = choice == .ask && !hasChoice ? .interrupt : choice
+    }
 
     mutating func handle(_ event: Event) -> Action {
         switch (state, event) {

@@ -51,8 +51,8 @@ SELECT catalog_id AS id FROM tallied
 
 -- name: fold
 -- The catalog's lock is held. Adds what reports left in tallies to the counts of its assets, its
--- directories and itself. A directory without unsettled assets gets its SHA256SUMS written; after
--- the last of them the catalog has ended. One row: the new jobs, and what was added.
+-- directories and itself. A directory without unsettled assets gets its SHA256SUMS written, except of a
+-- cache; after the last of them the catalog has ended. One row: the new jobs, and what was added.
 WITH gone AS MATERIALIZED (
     DELETE FROM tally WHERE catalog_id = @catalog::bigint RETURNING *
 ), assets AS (
@@ -62,7 +62,8 @@ WITH gone AS MATERIALIZED (
         adopted_bytes = a.adopted_bytes + t.adopted_bytes,
         state = CASE WHEN a.state NOT IN ({{assetUnderWay}}) THEN a.state
                      ELSE settled_state(a.segments, a.segments_done + t.done, a.segments_failed,
-                                        a.verifies, a.verifies_done, a.verifies_failed) END,
+                                        a.verifies, a.verifies_done, a.verifies_failed,
+                                        a.may_lack) END,
         changed_at = now()
     FROM (
         SELECT asset_id, sum(segments_done) AS done, sum(bytes) AS bytes,
@@ -100,6 +101,7 @@ WITH gone AS MATERIALIZED (
                              directory_id, kind)
     SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'checksums'
     FROM directories d, catalog c WHERE d.unsettled = 0 AND c.id = @catalog::bigint
+      AND {{keepsFiles}}
     RETURNING 1
 ), added AS (
     SELECT count(*) AS rows, coalesce((SELECT sum(completed) FROM ended), 0) AS completed,
@@ -122,6 +124,9 @@ WITH gone AS MATERIALIZED (
                    + t.completed + t.failed + t.cancelled >= c.assets
                AS ends,
            c.assets_failed + t.failed + c.checksums_failed + t.checksums_failed > 0 AS fails,
+           -- Nothing of it is left, and something was.
+           c.assets = 0 AND EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id AND a.state IN ({{assetCleared}}))
+               AS is_emptied,
            c.assets_cancelled + t.cancelled > 0 AS is_cancelled
     FROM added t, catalog c WHERE t.rows > 0 AND c.id = @catalog::bigint
 ), counted AS (
@@ -139,6 +144,7 @@ WITH gone AS MATERIALIZED (
         checksums_outstanding = greatest(c.checksums_outstanding - t.checksums_ended, 0),
         checksums_failed = c.checksums_failed + t.checksums_failed,
         state = CASE WHEN NOT t.ends THEN c.state WHEN t.fails THEN 'failed'
+                     WHEN t.is_emptied THEN 'removed'
                      WHEN t.is_cancelled THEN 'cancelled' ELSE 'completed' END,
         ended_at = CASE WHEN t.ends THEN now() ELSE c.ended_at END,
         -- Samples of its rate, reset after a start and after two minutes without a fold.

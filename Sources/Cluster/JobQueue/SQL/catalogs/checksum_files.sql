@@ -106,6 +106,7 @@ FROM ended e JOIN lane l ON l.id = e.lane_id GROUP BY l.catalog_id
 WITH lacking AS MATERIALIZED (
     SELECT d.id FROM directory d
     WHERE d.catalog_id = @catalog::bigint AND d.unsettled = 0
+      AND EXISTS (SELECT FROM catalog c WHERE c.id = d.catalog_id AND {{keepsFiles}})
       AND EXISTS (SELECT FROM asset a JOIN catalog c ON c.id = a.catalog_id
                   WHERE a.directory_id = d.id AND a.generation = c.generation)
       AND NOT EXISTS (SELECT FROM delayed_job j

@@ -11,7 +11,7 @@
 
 -- fragment: keyRefused
 -- Refuses the assets that `taken` names. There may be millions, so their messages are the facts of
--- which readers compose them (`RecordedFacts`).
+-- which readers compose them (`RecordedMessage`).
 , changed AS (
     UPDATE asset a SET
         key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',

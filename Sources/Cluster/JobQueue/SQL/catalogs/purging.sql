@@ -99,7 +99,8 @@ WHERE p.lease_id = @lease::uuid AND @job::bigint BETWEEN p.first_id AND p.last_i
 -- another record says that it is stored; else whatever needs it takes it over. Answers also the asset
 -- of each file that is not deleted now, without a file.
 WITH next AS MATERIALIZED (
-    SELECT f.id, f.site_id, f.asset_id, f.key FROM unneeded_file f
+    SELECT f.id, f.site_id, f.asset_id, f.key, f.key = {{bodiesKey}} AS is_of_bodies
+    FROM unneeded_file f
     WHERE f.catalog_id = @catalog::bigint AND f.due_at < 'infinity' AND f.due_at <= now()
       AND (f.job_id IS NULL OR (f.lane_id, f.job_id) = (@lane::bigint, @job::bigint)
            OR NOT EXISTS (SELECT FROM job WHERE lane_id = f.lane_id AND id = f.job_id))
@@ -107,7 +108,7 @@ WITH next AS MATERIALIZED (
 ), blocked AS MATERIALIZED (
     -- Files that its manifest at the edge still lists stay until the new one is there: see `releaseHeld`.
     SELECT n.id, n.asset_id FROM next n JOIN asset a ON a.id = n.asset_id
-    WHERE a.state NOT IN ({{assetGone}}, 'completed')
+    WHERE a.state NOT IN ({{assetGone}}, 'completed') AND NOT n.is_of_bodies
 ), later AS (
     UPDATE unneeded_file f SET due_at = 'infinity', lane_id = NULL, job_id = NULL, lost_at = NULL
     FROM blocked b WHERE f.id = b.id
@@ -119,7 +120,13 @@ WITH next AS MATERIALIZED (
     JOIN next n ON n.key = s.key AND n.site_id = e.site_id
     WHERE b.redefined AND b.state NOT IN ({{assetGone}})
 ), needed AS MATERIALIZED (
-    SELECT n.id, n.asset_id, w.asset_id AS needer, w.catalog_id, w.is_stored
+    SELECT n.id, n.asset_id, w.asset_id AS needer, w.catalog_id,
+           -- An asset has one row of a key.
+           w.is_stored OR row_number() OVER (PARTITION BY w.asset_id, n.key ORDER BY n.id) > 1
+               OR EXISTS (SELECT FROM unneeded_file o
+                          WHERE o.asset_id = w.asset_id AND o.id <> n.id AND o.bytes > 0
+                            AND hashtextextended(o.key, 0) = hashtextextended(n.key, 0)
+                            AND o.key = n.key) AS is_recorded
     FROM next n CROSS JOIN LATERAL (
         SELECT * FROM (
             (SELECT a.asset_id, a.catalog_id, true AS is_stored FROM ({{needers}}) AS a
@@ -134,12 +141,16 @@ WITH next AS MATERIALIZED (
     ) AS w
     WHERE n.id NOT IN (SELECT id FROM blocked)
 ), kept AS (
-    DELETE FROM unneeded_file f USING needed n WHERE f.id = n.id AND n.is_stored
+    DELETE FROM unneeded_file f USING needed n WHERE f.id = n.id AND n.is_recorded
 ), handed AS (
     UPDATE unneeded_file f SET catalog_id = n.catalog_id, asset_id = n.needer, due_at = 'infinity',
         lane_id = NULL, job_id = NULL, lost_at = NULL
-    FROM needed n WHERE f.id = n.id AND NOT n.is_stored
+    FROM needed n WHERE f.id = n.id AND NOT n.is_recorded
     RETURNING f.bytes, f.catalog_id
+), noted AS (
+    -- Results of their keys end them, also in the catalog's first run.
+    UPDATE catalog c SET has_taken_files = true
+    WHERE c.id IN (SELECT catalog_id FROM handed) AND NOT c.has_taken_files
 ), moved AS (
     -- They count as stored of the catalog that needs them.
     INSERT INTO tally (catalog_id, stored_bytes)
@@ -154,11 +165,11 @@ WITH next AS MATERIALIZED (
                       ELSE least(f.offers + 1, 1000) END
     FROM next n
     WHERE f.id = n.id AND f.id NOT IN (SELECT id FROM needed UNION ALL SELECT id FROM blocked)
-    RETURNING f.id, f.key
+    RETURNING f.id, f.key, n.is_of_bodies
 )
-SELECT id, key, NULL::bigint AS asset_id FROM chosen
-UNION ALL SELECT NULL, NULL, asset_id FROM needed
-UNION ALL SELECT NULL, NULL, asset_id FROM blocked
+SELECT id, key, is_of_bodies, NULL::bigint AS asset_id FROM chosen
+UNION ALL SELECT NULL, NULL, NULL, asset_id FROM needed
+UNION ALL SELECT NULL, NULL, NULL, asset_id FROM blocked
 ORDER BY id
 
 -- name: wait
@@ -214,16 +225,32 @@ UPDATE unneeded_file f SET
     lost_at = CASE WHEN l.is_over IS NULL THEN now() END
 FROM lost l WHERE f.id = l.id AND l.is_over IS NOT FALSE
 
+-- name: gone
+-- Those of @assets whose interrupted bodies no job resumes, because nothing of them is to be stored, or
+-- because they are forgotten.
+SELECT u.id FROM unnest(@assets::bigint[]) AS u(id)
+WHERE NOT EXISTS (SELECT FROM asset a WHERE a.id = u.id AND a.state NOT IN ({{assetGone}}))
+ORDER BY u.id
+
 -- name: settle
 -- Pairwise files that @job of @lane was given, whether each was deleted, and the failures of those
 -- that could not be: these are tried again later. One that is missing was deleted by a worker that
--- was given it before and lost. Answers the assets.
+-- was given it before and lost. Pairwise the assets, files and bytes of interrupted bodies that were
+-- deleted for rows among them. Answers the assets of the files.
 WITH reported AS MATERIALIZED (
-    SELECT f.id, f.asset_id, f.catalog_id, f.bytes,
-           r.deleted OR r.code IS NULL AND f.offers > 1 AS deleted, r.code, r.message
+    SELECT f.id, f.asset_id, f.catalog_id, f.bytes, f.key = {{bodiesKey}} AS is_of_bodies,
+           -- A row of bodies with bytes stands for a file in parts.
+           (f.key <> {{bodiesKey}} OR f.bytes > 0)
+               AND (r.deleted OR r.code IS NULL AND f.offers > 1) AS deleted, r.code, r.message
     FROM unnest(@files::bigint[], @deleted::bool[], @codes::text[], @messages::text[])
         AS r(id, deleted, code, message)
     JOIN unneeded_file f ON f.id = r.id AND (f.lane_id, f.job_id) = (@lane::bigint, @job::bigint)
+), bodies AS MATERIALIZED (
+    SELECT b.asset_id, b.files, b.bytes, r.catalog_id
+    FROM unnest(@body_assets::bigint[], @body_files::bigint[], @body_bytes::bigint[])
+        AS b(asset_id, files, bytes)
+    -- A repeated report finds no row.
+    CROSS JOIN (SELECT catalog_id FROM reported WHERE is_of_bodies AND code IS NULL LIMIT 1) AS r
 ), gone AS (
     DELETE FROM unneeded_file f USING reported t WHERE f.id = t.id AND t.code IS NULL
 ), failed AS (
@@ -233,6 +260,8 @@ WITH reported AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT id FROM asset
     WHERE id IN (SELECT asset_id FROM reported) AND is_purging
+       OR id IN (SELECT asset_id FROM bodies) AND (is_purging OR is_cleared)
+          AND catalog_id = (SELECT catalog_id FROM bodies LIMIT 1)
     ORDER BY id FOR NO KEY UPDATE
 ), assets AS (
     UPDATE asset a SET freed_files = coalesce(a.freed_files, 0) + n.files,
@@ -240,10 +269,16 @@ WITH reported AS MATERIALIZED (
         failure_code = coalesce(n.code, a.failure_code),
         failure_message = coalesce(n.message, a.failure_message)
     FROM (
-        SELECT asset_id, count(*) FILTER (WHERE deleted) AS files,
-               coalesce(sum(bytes) FILTER (WHERE deleted), 0) AS bytes, min(code) AS code,
-               min(message) AS message
-        FROM reported GROUP BY asset_id
+        SELECT asset_id, sum(files)::int AS files, sum(bytes)::bigint AS bytes,
+               min(code) AS code, min(message) AS message
+        FROM (
+            SELECT asset_id, deleted::int AS files, CASE WHEN deleted THEN bytes ELSE 0 END AS bytes,
+                   code, message
+            FROM reported
+            UNION ALL
+            SELECT asset_id, files, bytes, NULL, NULL FROM bodies
+        ) AS f
+        GROUP BY asset_id
     ) AS n
     JOIN locked k ON k.id = n.asset_id
     WHERE a.id = k.id
@@ -251,7 +286,12 @@ WITH reported AS MATERIALIZED (
     UPDATE catalog c SET freed_files = c.freed_files + n.files,
         freed_bytes = c.freed_bytes + n.bytes
     FROM (
-        SELECT catalog_id, count(*) AS files, sum(bytes) AS bytes FROM reported WHERE deleted
+        SELECT catalog_id, sum(files) AS files, sum(bytes) AS bytes
+        FROM (
+            SELECT catalog_id, 1 AS files, bytes FROM reported WHERE deleted
+            UNION ALL
+            SELECT catalog_id, files, bytes FROM bodies
+        ) AS f
         GROUP BY catalog_id
     ) AS n
     WHERE c.id = n.catalog_id

@@ -1,5 +1,10 @@
 -- Assets that are removed, or whose rights have expired: until their last file is gone.
 
+-- fragment: isGone
+-- Worker w was not seen for so long that it stores nothing any more. A private cluster has forgotten those of
+-- its earlier runs, which are seen no more.
+(w.silent_since IS NOT NULL AND w.last_seen <= now() - make_interval(secs => @grace_seconds::float8))
+
 -- unprepared: stopStoring
 -- What workers may still be sending to their site of jobs that an interruption took away, is not to
 -- appear there any more: they are notified at their next heartbeat. Answers how many jobs.
@@ -10,6 +15,7 @@ WITH stale AS (
     JOIN paused_job x ON x.lease_id = p.lease_id AND x.job_id BETWEEN p.first_id AND p.last_id
     JOIN lease e ON e.id = x.lease_id
     WHERE l.catalog_id = @catalog::bigint
+      AND NOT EXISTS (SELECT FROM worker w WHERE w.id = e.worker_id AND {{isGone}})
       AND NOT EXISTS (SELECT FROM job j WHERE j.lane_id = l.id AND j.id = x.job_id)
 ), notified AS (
     INSERT INTO cancelled_job (lease_id, job_id) SELECT lease_id, job_id FROM stale
@@ -20,13 +26,21 @@ SELECT count(*) AS jobs FROM stale
 -- unprepared: remove
 -- The catalog's lock is held, its tallies are folded, and nothing of these assets has jobs. Their
 -- records are dropped; what they have stored becomes unneeded. Manifests come before what they list.
--- Where a worker may still be storing a file of an asset that was ended, its files are due after
--- @grace_seconds, counted from now with @is_storing. @state is the one that they have until then.
+-- Where a worker that was there when an asset was ended may still be storing a file of it, its files are due
+-- after @grace_seconds, counted from now with @is_storing. @state is the one that they have until then.
+-- One row more stands for all interrupted bodies that they may have left.
 -- Answers how many assets, and how many files.
-WITH chosen AS MATERIALIZED (
+WITH storing AS MATERIALIZED (
+    -- Since when there are workers that may be storing. One may hold jobs before its first heartbeat.
+    SELECT least(
+        (SELECT min(w.first_seen) FROM worker w WHERE NOT {{isGone}}),
+        (SELECT min(e.granted_at) FROM lease e
+         WHERE NOT EXISTS (SELECT FROM worker w WHERE w.id = e.worker_id AND {{isGone}}))) AS since
+), chosen AS MATERIALIZED (
     SELECT a.id, a.state, a.generation >= c.generation AS is_counted, a.segments, a.segments_done,
            a.segments_failed, a.bytes, a.adopted_bytes,
            CASE WHEN a.state IN ({{assetEndedEarly}})
+                     AND (@is_storing::bool OR a.changed_at >= (SELECT since FROM storing))
                 THEN greatest(now(), CASE WHEN @is_storing::bool THEN now() ELSE a.changed_at END
                                      + make_interval(secs => @grace_seconds::float8))
                 ELSE now() END AS due_at
@@ -36,12 +50,16 @@ WITH chosen AS MATERIALIZED (
     ORDER BY a.id FOR UPDATE OF a
 ), segments AS (
     DELETE FROM segment s USING chosen c WHERE s.asset_id = c.id
-    RETURNING s.id, s.asset_id, s.ordinal, s.part, s.key, c.due_at
+    -- Shorter bodies are not kept when their transfers are interrupted.
+    RETURNING s.id, s.asset_id, s.ordinal, s.part, s.key, c.due_at,
+              c.state <> 'completed' AND coalesce(s.expected_bytes, 65536) >= 65536 AS leaves_body
 ), results AS (
     DELETE FROM result r USING segments s WHERE r.segment_id = s.id
-    RETURNING s.asset_id, s.ordinal, s.part, s.key, s.due_at, r.done, r.bytes, r.failure_code
+    RETURNING s.asset_id, s.ordinal, s.part, s.key, s.due_at, s.leaves_body, r.done, r.bytes,
+              r.failure_code
 ), multipart_files AS (
-    DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
+    DELETE FROM multipart_file m USING segments s WHERE m.segment_id = s.id
+    RETURNING s.asset_id, m.site_id, m.total_bytes, s.due_at
 ), recordings AS (
     DELETE FROM recording r USING chosen c WHERE r.asset_id = c.id
 ), recorded AS (
@@ -54,12 +72,37 @@ WITH chosen AS MATERIALIZED (
 ), held AS (
     UPDATE unneeded_file f SET due_at = c.due_at FROM chosen c
     WHERE f.asset_id = c.id AND f.due_at = 'infinity'
+    RETURNING f.asset_id, f.due_at
 ), files (asset_id, ordinal, key, bytes, due_at) AS (
     -- A worker that was lost may have stored what it did not report.
     SELECT asset_id, ordinal, key, coalesce(bytes, 0), due_at FROM results
     WHERE part = 0 AND (done OR failure_code IN ('worker.lost', 'worker.poison'))
     UNION ALL
     SELECT asset_id, -1, key, bytes, due_at FROM previous WHERE bytes IS NOT NULL
+), lacking AS (
+    -- The first asset with such segments that are not stored. Counted: of a title with thousands of segments the
+    -- statistics may say that it has one, and a join would compare each with each.
+    SELECT min(n.asset_id) AS asset_id
+    FROM (
+        SELECT f.asset_id
+        FROM (
+            SELECT asset_id, 1 AS segments FROM segments WHERE leaves_body
+            UNION ALL
+            SELECT asset_id, -1 FROM results WHERE leaves_body AND done
+        ) AS f
+        GROUP BY f.asset_id HAVING sum(f.segments) > 0
+    ) AS n
+), bodies (asset_id, ordinal, key, bytes, due_at) AS (
+    SELECT asset_id, -2, {{bodiesKey}}, total_bytes, due_at FROM multipart_files
+    WHERE site_id IS NOT NULL
+    UNION ALL
+    -- With an asset that waits for the deletion of files anyway.
+    SELECT coalesce(w.asset_id, l.asset_id), -2, {{bodiesKey}}, 0, coalesce(w.due_at, now())
+    FROM lacking l LEFT JOIN (
+        SELECT asset_id, due_at FROM files UNION ALL SELECT asset_id, due_at FROM held
+        ORDER BY due_at, asset_id LIMIT 1
+    ) AS w ON true
+    WHERE l.asset_id IS NOT NULL
 ), stored AS (
     INSERT INTO tally (catalog_id, stored_bytes)
     SELECT @catalog::bigint, -sum(bytes)
@@ -71,9 +114,11 @@ WITH chosen AS MATERIALIZED (
 ), unneeded AS (
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
     SELECT c.site_id, c.id, f.asset_id, f.key, f.bytes, f.due_at
-    FROM files f JOIN catalog c ON c.id = @catalog::bigint
+    FROM (SELECT * FROM files UNION ALL SELECT * FROM bodies) AS f
+    JOIN catalog c ON c.id = @catalog::bigint
+    WHERE f.key <> {{bodiesKey}} OR {{keepsFiles}}
     ORDER BY f.asset_id, f.ordinal DESC
-    RETURNING 1
+    RETURNING key
 ), changed AS (
     UPDATE asset a SET
         state = @state, is_purging = true, is_cleared = false,
@@ -113,7 +158,7 @@ WITH chosen AS MATERIALIZED (
         segments_failed = c.segments_failed - t.segments_failed, bytes = c.bytes - t.bytes,
         adopted_bytes = c.adopted_bytes - t.adopted_bytes,
         checksums_outstanding = c.checksums_outstanding
-            + (SELECT count(*) FROM directories WHERE was_settled),
+            + (SELECT count(*) FROM directories WHERE was_settled AND {{keepsFiles}}),
         freed_files = CASE WHEN e.is_left THEN c.freed_files ELSE 0 END,
         freed_bytes = CASE WHEN e.is_left THEN c.freed_bytes ELSE 0 END,
         state = CASE WHEN c.state IN ({{catalogSettled}}) THEN 'running' ELSE c.state END,
@@ -123,7 +168,7 @@ WITH chosen AS MATERIALIZED (
         ended_at = CASE WHEN c.state IN ({{catalogSettled}}) THEN NULL ELSE c.ended_at END
     FROM totals t, earlier e WHERE c.id = @catalog::bigint AND t.assets > 0
 )
-SELECT assets, (SELECT count(*) FROM unneeded) AS files FROM totals
+SELECT assets, (SELECT count(*) FROM unneeded WHERE key <> {{bodiesKey}}) AS files FROM totals
 
 -- name: refreshed
 -- A refresh of @asset found that its manifest lists other files; those are handed in. Stored files
@@ -172,7 +217,8 @@ GROUP BY l.catalog_id ORDER BY l.catalog_id
 
 -- name: finish
 -- The catalog's lock is held. Those of @assets whose last file is gone are removed. Their directories get their
--- SHA256SUMS written, and the fold that follows ends the catalog after the last of them.
+-- SHA256SUMS written, and the fold that follows ends the catalog after the last of them, also an interrupted
+-- one of which nothing is left. Of that, checksum files that failed before are of no asset any more.
 WITH over AS MATERIALIZED (
     SELECT a.id, a.directory_id, a.generation >= c.generation AS is_counted
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
@@ -205,11 +251,23 @@ WITH over AS MATERIALIZED (
                              directory_id, kind)
     SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'checksums'
     FROM directories d, catalog c WHERE d.unsettled = 0 AND c.id = @catalog::bigint
+      AND {{keepsFiles}}
 ), counted AS (
     UPDATE catalog c SET
-        assets = c.assets - (SELECT sum(counted) FROM ended),
+        assets = c.assets - n.counted,
         checksums_outstanding = c.checksums_outstanding
-            + (SELECT count(*) FROM directories WHERE unsettled = 0 AND before = 0)
+            + (SELECT count(*) FROM directories
+               WHERE unsettled = 0 AND before = 0 AND {{keepsFiles}}),
+        checksums_failed = CASE WHEN c.assets <= n.counted THEN 0 ELSE c.checksums_failed END,
+        state = CASE WHEN n.resumes THEN 'running' ELSE c.state END,
+        started_at = CASE WHEN n.resumes THEN now() ELSE c.started_at END,
+        run_id = CASE WHEN n.resumes THEN nextval('run_number') ELSE c.run_id END,
+        ended_at = CASE WHEN n.resumes THEN NULL ELSE c.ended_at END
+    FROM (
+        SELECT o.counted, b.state = 'interrupted' AND b.assets <= o.counted AS resumes
+        FROM catalog b, (SELECT coalesce(sum(counted), 0) AS counted FROM ended) AS o
+        WHERE b.id = @catalog::bigint
+    ) AS n
     WHERE c.id = @catalog::bigint AND EXISTS (SELECT FROM over)
 ), tallied AS (
     INSERT INTO tally (catalog_id) SELECT @catalog::bigint WHERE EXISTS (SELECT FROM over)

@@ -115,53 +115,10 @@ WITH leaving AS MATERIALIZED (
     {{notingStored}}
 ), notified AS (
     {{notingPaused}}
-), segments AS (
-    DELETE FROM segment USING leaving WHERE leaving.redefined AND segment.asset_id = leaving.id
-    RETURNING segment.*, leaving.kind
-), results AS (
-    DELETE FROM result r USING segments s WHERE r.segment_id = s.id
-    RETURNING s.*, r.done, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
-), recordings AS (
+), {{puttingAside}}, recordings AS (
     DELETE FROM recording r USING leaving WHERE leaving.redefined AND r.asset_id = leaving.id
 ), recorded AS (
     DELETE FROM recorded_segment r USING leaving WHERE leaving.redefined AND r.asset_id = leaving.id
-), files AS (
-    SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}} AS manifest_sha256,
-           s.bytes, s.sha256, s.verified, s.validator, s.recorded_at
-    FROM results s LEFT JOIN rewritten_manifest m ON m.segment_id = s.id AND s.role = 'playlist'
-    WHERE s.kind <> 'file' AND s.part = 0 AND s.done
-    UNION ALL
-    -- Manifests that were never stored.
-    SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}}, NULL, NULL, NULL, NULL,
-           NULL
-    FROM segments s LEFT JOIN rewritten_manifest m ON m.segment_id = s.id
-    WHERE s.kind <> 'file' AND s.part = 0 AND s.role = 'playlist'
-), previous AS (
-    INSERT INTO previous_file AS f (asset_id, key, url, expected_digests, manifest_sha256, bytes,
-                                  sha256, verified, validator, stored_at)
-    SELECT DISTINCT ON (asset_id, hashtextextended(key, 0)) * FROM files
-    WHERE manifest_sha256 IS NOT NULL OR sha256 IS NOT NULL
-    ORDER BY asset_id, hashtextextended(key, 0), recorded_at DESC NULLS LAST
-    ON CONFLICT (asset_id, hashtextextended(key, 0)) DO UPDATE SET
-        key = excluded.key, url = excluded.url, expected_digests = excluded.expected_digests,
-        manifest_sha256 = excluded.manifest_sha256, bytes = excluded.bytes,
-        sha256 = excluded.sha256, verified = excluded.verified, validator = excluded.validator,
-        stored_at = excluded.stored_at
-    -- Stored files are not forgotten for a manifest that never was.
-    WHERE excluded.sha256 IS NOT NULL OR f.sha256 IS NULL
-    RETURNING f.asset_id, f.key, f.bytes
-), stored AS (
-    INSERT INTO tally (catalog_id, stored_bytes)
-    SELECT @catalog, n.bytes FROM (
-        SELECT coalesce((SELECT sum(bytes) FROM previous), 0)
-               - coalesce((SELECT sum(bytes) FROM results WHERE done), 0)
-               - coalesce((
-                   -- Files that were put aside before under the same keys.
-                   SELECT sum(o.bytes) FROM previous p CROSS JOIN LATERAL (
-                       SELECT bytes FROM previous_file WHERE asset_id = p.asset_id
-                           AND hashtextextended(key, 0) = hashtextextended(p.key, 0) OFFSET 0
-                   ) AS o), 0) AS bytes
-    ) AS n WHERE n.bytes <> 0
 ), unneeded AS (
     -- Nothing is put aside of an asset that is a file now.
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
@@ -169,8 +126,6 @@ WITH leaving AS MATERIALIZED (
     WHERE c.id = @catalog AND s.kind = 'file' AND s.part = 0 AND s.done
       AND {{keepsFiles}}
     ORDER BY s.asset_id, s.ordinal DESC
-), multipart_files AS (
-    DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
 ), forgotten AS (
     UPDATE asset a SET
         state = CASE WHEN a.redefined THEN 'new' WHEN leaving.is_whole THEN 'completed'
@@ -425,6 +380,8 @@ WITH wanted AS MATERIALIZED (
         state = CASE WHEN NOT c.resolved THEN 'resolving' WHEN c.state = 'new' THEN 'ready'
                      ELSE 'inProgress' END,
         is_cleared = false, resolved = c.resolved,
+        -- A manifest that is read again is read for all renditions.
+        left_out = CASE WHEN c.resolved THEN a.left_out END,
         segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
         verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
         bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
@@ -505,7 +462,7 @@ WITH tallies AS MATERIALIZED (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              directory_id, kind)
     SELECT c.queue_id, c.id, 0, 0, -1, 0, ended.id, 'checksums' FROM ended, catalog c
-        WHERE c.id = @catalog
+        WHERE c.id = @catalog AND {{keepsFiles}}
 ), gone AS (
     DELETE FROM job USING lane l, counted
     WHERE l.catalog_id = @catalog AND l.rank IN (0, 1, 4) AND job.lane_id = l.id
@@ -540,14 +497,16 @@ UPDATE catalog c SET
     stored_bytes = c.stored_bytes + (SELECT coalesce(sum(stored_bytes), 0) FROM tallies),
     freed_files = CASE WHEN d.is_left THEN c.freed_files ELSE 0 END,
     freed_bytes = CASE WHEN d.is_left THEN c.freed_bytes ELSE 0 END,
-    checksums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
+    -- A cache has none.
+    checksums_outstanding = CASE WHEN {{keepsFiles}} THEN
+        (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
         SELECT count(*) FROM (
             SELECT j.directory_id FROM lane l JOIN job j ON j.lane_id = l.id
             WHERE l.catalog_id = @catalog AND l.rank IN (0, 1, 4) AND j.directory_id IS NOT NULL
             UNION ALL
             SELECT directory_id FROM delayed_job
             WHERE catalog_id = @catalog AND directory_id IS NOT NULL
-        ) AS s WHERE s.directory_id NOT IN (SELECT directory_id FROM counted)),
+        ) AS s WHERE s.directory_id NOT IN (SELECT directory_id FROM counted)) ELSE 0 END,
     checksums_failed = 0
 FROM (
     SELECT count(*) AS assets,

@@ -181,7 +181,8 @@ SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, 
        coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
            AS expected_bytes,
        a.retries, a.refreshed, {{isPaused}} AS is_paused, a.is_pinned, a.freed_files, a.freed_bytes,
-       {{rights}}, NULL::text AS recording
+       {{rights}}, NULL::text AS recording,
+       NULL::text AS left_out
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = @catalog::bigint AND (a.state <> 'ready' OR r.asset_id IS NOT NULL)
 ORDER BY a.changed_at DESC, a.id LIMIT 20
@@ -189,8 +190,8 @@ ORDER BY a.changed_at DESC, a.id LIMIT 20
 -- MARK: Waits
 
 -- fragment: heldSpans
--- Spans of leases of running catalogs, by lane. Spans stay when all of their jobs are done.
-SELECT l.catalog_id, l.origin_id, e.id AS lease_id, e.worker_id, e.granted_at, e.expires_at,
+-- Spans of leases of the catalogs `running`, by lane. Spans stay when all of their jobs are done.
+SELECT l.catalog_id, l.origin_id, l.rank, e.id AS lease_id, e.worker_id, e.granted_at, e.expires_at,
        e.isolated
 FROM running r
 JOIN lane l ON l.catalog_id = r.id
@@ -203,6 +204,10 @@ WHERE EXISTS (SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_i
 EXISTS (SELECT FROM job WHERE lane_id = n.lane_id AND id > coalesce(
     (SELECT last_id FROM span WHERE lane_id = n.lane_id ORDER BY last_id DESC LIMIT 1), 0))
 
+-- fragment: isJustDue
+-- Job d is tried again, and became due a moment ago: coordinators look for such jobs each second.
+(d.retry_code IS NOT NULL AND d.available_at BETWEEN now() - interval '2 seconds' AND now())
+
 -- fragment: areOriginsLimited
 EXISTS (SELECT FROM origin WHERE max_connections IS NOT NULL OR requests_per_second IS NOT NULL
         OR bytes_per_second IS NOT NULL)
@@ -211,20 +216,26 @@ EXISTS (SELECT FROM origin WHERE max_connections IS NOT NULL OR requests_per_sec
 coalesce(m.connections::float8, m.requests_per_second, m.bytes_per_second) IS NOT NULL
 
 -- template: waits
--- Reasons why running catalogs have nothing under way: a row a reason, with what it names and when it ends,
--- if that is known, and whether some of the catalog's jobs wait for nothing but a worker. No rows of a
--- catalog that a worker works on. Jobs are looked for behind the last span of a lane, or within a span, and
--- never counted.
+-- Reasons why catalogs that run, or whose files are deleted, have nothing under way: a row a reason, with what
+-- it names and when it ends, if that is known, and whether some of the catalog's jobs wait for nothing but a
+-- worker. No rows of a catalog that a worker works on. Jobs are looked for behind the last span of a lane, or
+-- within a span, and never counted.
 WITH running AS MATERIALIZED (
-    SELECT c.id, c.not_before, c.started_at, q.name AS queue, q.state AS queue_state,
+    SELECT c.id, c.state, c.not_before, c.started_at, q.name AS queue, q.state AS queue_state,
            t.schedule_closed, t.next_change, t.fault_code IS NOT NULL AS is_faulty,
            t.bytes_per_second IS NOT NULL AS is_limited,
            EXISTS (SELECT FROM worker w WHERE w.last_seen > now() - interval '40 seconds'
-                     AND (w.queues IS NULL OR q.name = ANY(w.queues))) AS has_worker
+                     AND (w.queues IS NULL OR q.name = ANY(w.queues))) AS has_worker,
+           EXISTS (SELECT FROM worker w WHERE w.last_seen > now() - interval '40 seconds'
+                     AND w.idle_connections > 0
+                     AND (w.queues IS NULL OR q.name = ANY(w.queues))) AS has_idle_worker
     FROM ({{chosen}}) AS c
     JOIN queue q ON q.id = c.queue_id
     JOIN site t ON t.id = c.site_id
     WHERE c.state = 'running'
+       -- Removed assets leave it as it is.
+       OR c.state = 'interrupted'
+          AND EXISTS (SELECT FROM delayed_job d WHERE d.catalog_id = c.id AND d.kind = 'purge')
 ), held AS MATERIALIZED (
     SELECT s.*, w.name AS worker, greatest(w.last_seen, s.granted_at) AS heard_at,
            coalesce(w.active_transfers, 0) AS active_transfers,
@@ -318,7 +329,8 @@ WITH running AS MATERIALIZED (
     ) AS first
     UNION
     SELECT i.id FROM idle i
-    WHERE EXISTS (SELECT FROM delayed_job WHERE catalog_id = i.id AND available_at <= now())
+    WHERE EXISTS (SELECT FROM delayed_job d
+                  WHERE d.catalog_id = i.id AND d.available_at <= now() AND NOT {{isJustDue}})
 ), busy AS MATERIALIZED (
     -- That workers work on.
     SELECT DISTINCT l.catalog_id
@@ -335,9 +347,10 @@ FROM idle i
 CROSS JOIN LATERAL (
     SELECT 'notBefore' AS reason, NULL::text AS subject, NULL::text AS code, NULL::bigint AS number,
            i.not_before AS until
-    WHERE i.not_before > now()
+    WHERE i.not_before > now() AND i.state = 'running'
     UNION ALL
-    SELECT 'schedule', NULL, NULL, NULL, i.next_change WHERE i.schedule_closed
+    SELECT 'schedule', NULL, NULL, NULL, i.next_change
+    WHERE i.schedule_closed AND i.state = 'running'
     UNION ALL
     SELECT 'queuePaused', i.queue, NULL, NULL, NULL WHERE i.queue_state = 'paused'
     UNION ALL
@@ -351,10 +364,26 @@ CROSS JOIN LATERAL (
     (SELECT 'retry', NULL, coalesce(d.retry_code, d.failure_code), NULL, d.available_at
      FROM delayed_job d
      -- Jobs that wait for something else than time have no end.
-     WHERE d.catalog_id = i.id AND d.available_at > now() AND d.available_at < 'infinity'
+     WHERE d.catalog_id = i.id AND d.kind <> 'purge'
+       AND d.available_at > now() - interval '2 seconds' AND d.available_at < 'infinity'
+       AND (d.available_at > now() OR {{isJustDue}})
        -- The next reload of a recording is no retry.
        AND NOT (d.kind = 'resolve' AND d.retry_code IS NULL
                 AND EXISTS (SELECT FROM recording w WHERE w.asset_id = d.asset_id))
+     ORDER BY d.available_at LIMIT 1)
+    UNION ALL
+    -- Files that are not deleted yet: a worker may still be storing them, or the last try failed.
+    (SELECT CASE WHEN f.due_at > now() AND coalesce(d.retry_code, f.failure_code) IS NULL
+                 THEN 'workerStoring' ELSE 'retry' END,
+            NULL, coalesce(d.retry_code, f.failure_code), NULL, greatest(f.due_at, d.available_at)
+     FROM delayed_job d
+     CROSS JOIN LATERAL (
+         SELECT u.due_at, a.failure_code
+         FROM (SELECT asset_id, due_at FROM unneeded_file
+               WHERE catalog_id = i.id AND due_at < 'infinity' ORDER BY id LIMIT 1) AS u
+         JOIN asset a ON a.id = u.asset_id
+     ) AS f
+     WHERE d.catalog_id = i.id AND d.kind = 'purge' AND d.available_at > now()
      ORDER BY d.available_at LIMIT 1)
     UNION ALL
     SELECT 'workerSilent', s.worker, NULL, s.leases, s.ends_at
@@ -378,7 +407,7 @@ CROSS JOIN LATERAL (
     SELECT 'otherCatalogs', NULL, NULL, count(*), NULL
     FROM busy u
     WHERE u.catalog_id <> i.id AND EXISTS (SELECT FROM free f WHERE f.catalog_id = i.id)
-        AND i.has_worker
+      AND i.has_worker AND NOT i.has_idle_worker
       AND (i.not_before IS NULL OR i.not_before <= now()) AND NOT i.schedule_closed
           AND i.queue_state <> 'paused'
       AND NOT i.is_faulty

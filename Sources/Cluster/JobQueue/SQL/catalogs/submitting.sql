@@ -7,6 +7,18 @@ WHERE starts_with(storage_url, @start) AND storage_url <> @storage_url
   AND substr(storage_url, length(@start) + 1, 1) IN ('', '/', '?')
 ORDER BY id
 
+-- name: nestedSites
+-- URLs of the sites whose directory contains that of @storage_url, or lies in it; none for a site that has catalogs.
+-- One without catalogs has no records that could contradict the other's.
+SELECT t.storage_url FROM site t
+WHERE (starts_with(t.storage_url, rtrim(@storage_url::text, '/') || '/')
+       OR starts_with(@storage_url::text, rtrim(t.storage_url, '/') || '/'))
+  AND t.storage_url <> @storage_url::text
+  AND EXISTS (SELECT FROM catalog c WHERE c.site_id = t.id)
+  AND NOT EXISTS (SELECT FROM site s JOIN catalog c ON c.site_id = s.id
+                  WHERE s.storage_url = @storage_url::text)
+ORDER BY t.id LIMIT 1
+
 -- name: site
 -- The site's number, made on first use.
 INSERT INTO site (storage_url) VALUES (@storage_url)
@@ -85,6 +97,11 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
 -- Rows in the order of the columns.
 COPY staged_asset FROM STDIN
 
+-- name: copyPlainAssets
+-- Rows of assets without times, rights and refreshes, as most are: half the columns.
+COPY staged_asset (position, name, url, kind, key, expected_bytes, expected_sha256,
+                   expected_digests, origin, directory, mirrors, sidecars) FROM STDIN
+
 -- name: origins
 -- The origins of the staged assets, as `list` of origins.sql.
 INSERT INTO origin (url, is_listed)
@@ -102,6 +119,14 @@ ON CONFLICT (url) DO UPDATE SET is_listed = true
 INSERT INTO directory (catalog_id, site_id, path)
 SELECT DISTINCT @catalog::bigint, @site::bigint, directory FROM staged_asset ORDER BY 3
 ON CONFLICT (catalog_id, path) DO NOTHING
+
+-- fragment: isFetchLimited
+coalesce(s.max_fetches, c.max_fetches, t.max_fetches) IS NOT NULL
+
+-- fragment: fetchLimits
+(VALUES (s.max_fetches, s.fetch_seconds), (c.max_fetches, c.fetch_seconds),
+        (t.max_fetches, t.fetch_seconds)) AS r(n, seconds)
+WHERE n IS NOT NULL
 
 -- unprepared: mergeAssets
 -- An asset that is named as before keeps what is known of it. What is gone is fetched again; if @kept_generation is
@@ -129,10 +154,10 @@ WITH merged AS (
     JOIN site t ON t.id = c.site_id
     CROSS JOIN LATERAL (
         -- Each holds.
-        SELECT array_agg(n) AS counts, array_agg(seconds) AS seconds
-        FROM (VALUES (s.max_fetches, s.fetch_seconds), (c.max_fetches, c.fetch_seconds),
-                     (t.max_fetches, t.fetch_seconds)) AS r(n, seconds)
-        WHERE n IS NOT NULL
+        SELECT CASE WHEN {{isFetchLimited}} THEN (
+                   SELECT array_agg(n) FROM {{fetchLimits}}) END AS counts,
+               CASE WHEN {{isFetchLimited}} THEN (
+                   SELECT array_agg(seconds) FROM {{fetchLimits}}) END AS seconds
     ) AS f
     CROSS JOIN LATERAL (
         SELECT coalesce(s.refresh_seconds, c.asset_refresh_seconds) AS seconds,

@@ -46,6 +46,11 @@ static const unsigned char sql_neighbours_bytes[] = {
 };
 EMBEDDED(sql_neighbours)
 
+static const unsigned char sql_optional_renditions_bytes[] = {
+#embed "../catalogs/optional_renditions.sql"
+};
+EMBEDDED(sql_optional_renditions)
+
 static const unsigned char sql_selecting_bytes[] = {
 #embed "../catalogs/selecting.sql"
 };

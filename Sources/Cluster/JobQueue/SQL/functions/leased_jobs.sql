@@ -33,7 +33,7 @@ RETURNS TABLE (place bigint, id bigint, asset bigint, attempt int, kind text, ro
                validator text, is_whole boolean, abandoned_multipart uuid, is_rewritten boolean,
                mirrors text, mirror_origin text, known_validator text, known_verified boolean,
                stated text, asset_kind text, titles text, neighbour text, run bigint, recording text,
-               object_offset bigint)
+               object_offset bigint, left_out text)
 LANGUAGE plpgsql STABLE {{plannedByIndex}} AS $$
 #variable_conflict use_column
 DECLARE
@@ -48,7 +48,7 @@ BEGIN
            CASE WHEN l.origin_id <> s.origin_id
                 THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
            s.known_validator, nullif(s.known_verified, false), NULL::text, NULL::text, NULL::text,
-           NULL::text, l.run_id, NULL::text, s.object_offset
+           NULL::text, l.run_id, NULL::text, s.object_offset, NULL::text
     {{jobsOfLeases}}
     CROSS JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s
     WHERE {{isPlain}};
@@ -87,7 +87,7 @@ BEGIN
            CASE WHEN j.kind = 'resolve' THEN
                (SELECT json_build_object('cursor', w.cursor::json, 'isOver', w.ended_at IS NOT NULL)
                        ::text FROM recording w WHERE w.asset_id = j.asset_id) END,
-           s.object_offset
+           s.object_offset, CASE WHEN j.kind IN ('resolve', 'refresh') THEN o.left_out::text END
     {{jobsOfLeases}}
     LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
     LEFT JOIN LATERAL (
@@ -96,7 +96,7 @@ BEGIN
     ) AS r ON true
     -- Fetches of whole objects have none: the filter answers without a look.
     LEFT JOIN LATERAL (
-        SELECT a.kind, a.url, a.key, d.path, mf.id AS multipart_id, mf.total_bytes, mf.validator,
+        SELECT a.kind, a.url, a.key, a.left_out, d.path, mf.id AS multipart_id, mf.total_bytes, mf.validator,
                CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(mf.digests, ','), '')
                    END AS stated
         FROM (SELECT) AS nothing

@@ -66,7 +66,7 @@ WITH held AS MATERIALIZED (
         bytes = a.bytes + t.bytes,
         adopted_bytes = a.adopted_bytes + t.adopted_bytes,
         state = settled_state(a.segments, a.segments_done + t.done, a.segments_failed, a.verifies,
-                              a.verifies_done, a.verifies_failed),
+                              a.verifies_done, a.verifies_failed, a.may_lack),
         -- Sets it like the trigger keeping_begins, which then is not called.
         completed_at = CASE
             WHEN a.completed_at IS NULL AND a.keep_seconds IS NULL
@@ -157,7 +157,8 @@ $$
 -- the lease whose span has it, if that lease still stands.
 --
 -- Segments have results before their fetches are done only where their catalog was started before:
--- a start makes no second fetch of a segment. Without any such catalog a plain insert records the
+-- a start makes no second fetch of a segment. Files that are held back for them lie under their keys only
+-- there, and where the catalog has taken some over. Without any such catalog a plain insert records the
 -- results, which takes a sixth less time than one that looks for earlier ones.
 CREATE OR REPLACE FUNCTION settle_done(
     jobs bigint[], lease_numbers bigint[], sizes bigint[], digests text[], are_adopted bool[],
@@ -171,7 +172,7 @@ DECLARE
 BEGIN
     -- By arrays, which are looked up one after the other whatever the statistics say.
     IF EXISTS (
-        SELECT FROM catalog WHERE starts > 1 AND id = ANY(ARRAY(
+        SELECT FROM catalog WHERE (starts > 1 OR has_taken_files) AND id = ANY(ARRAY(
             SELECT catalog_id FROM lane WHERE id = ANY(ARRAY(
                 SELECT lane_id FROM span WHERE lease_id = ANY(leases)))))
     ) THEN

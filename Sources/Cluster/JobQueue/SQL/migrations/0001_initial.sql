@@ -203,6 +203,8 @@ CREATE TABLE catalog (
     has_mirrors boolean NOT NULL DEFAULT false,
     -- It has had neighbours: its assets wait for those, and a claim looks for their files only then.
     has_neighbours boolean NOT NULL DEFAULT false,
+    -- It has taken files over that were to be deleted: they are held back with its assets until these store them.
+    has_taken_files boolean NOT NULL DEFAULT false,
     -- Sites that the submission last opened has as neighbours, in order, from its start on.
     opened_neighbours bigint[] NOT NULL DEFAULT '{}',
     -- Counts submissions: the one last opened, and the one last started. Assets of an earlier one that were not named
@@ -214,7 +216,7 @@ CREATE TABLE catalog (
     -- Number of its present or last run: from a start of what had ended to the end.
     run_id bigint NOT NULL DEFAULT 0,
     state text NOT NULL DEFAULT 'open'
-        CHECK (state IN ('open', 'running', 'interrupted', 'completed', 'failed', 'cancelled')),
+        CHECK (state IN ('open', 'running', 'interrupted', 'completed', 'failed', 'cancelled', 'removed')),
     created_at timestamptz NOT NULL DEFAULT now(),
     -- When a submission to it was last opened: from then on it is not forgotten for some time.
     opened_at timestamptz NOT NULL DEFAULT now(),
@@ -380,6 +382,9 @@ CREATE TABLE asset (
     is_cleared boolean NOT NULL DEFAULT false,
     -- Its segments are all known: from the start for a file, by its manifest for the others.
     resolved boolean NOT NULL DEFAULT false,
+    -- A rendition of it that cannot be fetched is left out: it does not end while segments of it have failed, but has
+    -- its manifest resolved again.
+    may_lack boolean NOT NULL DEFAULT false,
     bytes bigint NOT NULL DEFAULT 0,
     adopted_bytes bigint NOT NULL DEFAULT 0,
     changed_at timestamptz NOT NULL DEFAULT now(),
@@ -408,10 +413,13 @@ CREATE TABLE asset (
     -- [{"url", "key", "origin", "role", "required", "bytes", "sha256", "digests"}, …]
     sidecars jsonb,
     failure_code text,
-    -- Or its facts as JSON, of which readers compose it: see `RecordedFacts`.
+    -- Or its facts as JSON, of which readers compose it: see `RecordedMessage`.
     failure_message text,
     -- Rules that its manifests break, as JSON; null for none.
     warnings text,
+    -- Renditions that are left out, each with a file that cannot be fetched; null for none.
+    -- [{"kind", "name", "key", "code", "message"}, …], without kind and name until the manifest is resolved again.
+    left_out jsonb,
     -- The outcome of its last refresh; null before one.
     refreshed text CHECK (refreshed IN ('unchanged', 'changed', 'failed')),
     -- Since when its manifest is read again for fresh URLs in place of expired ones.
@@ -734,7 +742,8 @@ CREATE TABLE cache_answer (
 CREATE UNIQUE INDEX cache_answer_by_key ON cache_answer (asset_id, hashtextextended(key, 0));
 
 -- Stored files that their assets no longer need, in the order in which workers delete them, unless
--- another asset needs them by then.
+-- another asset needs them by then. A row with the key `.dray/partial` stands for the interrupted bodies that removed
+-- assets have left, or for a file in parts of such an asset, with its length.
 CREATE TABLE unneeded_file (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     site_id bigint NOT NULL,
@@ -1117,6 +1126,9 @@ CREATE TABLE site_audit (
     files bigint NOT NULL DEFAULT 0,
     bytes bigint NOT NULL DEFAULT 0,
     read_bytes bigint NOT NULL DEFAULT 0,
+    -- Those of these files that are of Dray and may be there or not.
+    uncompared_files bigint NOT NULL DEFAULT 0,
+    uncompared_bytes bigint NOT NULL DEFAULT 0,
     failure_code text,
     failure_message text,
     CHECK ((ended_at IS NULL) = (state IN ('waiting', 'running')))
@@ -1143,6 +1155,7 @@ CREATE TABLE site_audit_count (
     page int NOT NULL,
     kind text NOT NULL,
     found bigint NOT NULL,
+    bytes bigint NOT NULL DEFAULT 0,
     -- Queued again, or removed.
     repaired bigint NOT NULL,
     PRIMARY KEY (audit_id, page, kind)
@@ -1182,12 +1195,14 @@ CREATE TABLE asset_failure (
     -- Origin of the lane in which the asset met it first.
     origin_id bigint NOT NULL,
     -- The most that was done: 0 nothing, 1 tried again, 2 served by a mirror, 3 the manifest read again for fresh URLs,
-    -- 4 an optional file left out.
-    remedy smallint NOT NULL CHECK (remedy BETWEEN 0 AND 4),
+    -- 4 an optional file left out, 5 the renditions left out that list the file.
+    remedy smallint NOT NULL CHECK (remedy BETWEEN 0 AND 5),
     -- A job that the asset needs failed for good with it.
     is_final boolean NOT NULL,
     PRIMARY KEY (asset_id, code)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
+-- Titles that may have to do without a rendition.
+CREATE INDEX asset_failure_of_renditions ON asset_failure (asset_id) WHERE remedy = 5;
 
 -- Additions of reports and folds to the figures of a day: a row for each catalog, origin and failure code of a batch,
 -- so that reports do not queue for the row of a day. Housekeeping moves them.
@@ -1219,6 +1234,7 @@ CREATE TABLE outcome (
     by_mirror int NOT NULL DEFAULT 0,
     by_fresh_url int NOT NULL DEFAULT 0,
     without_optional int NOT NULL DEFAULT 0,
+    without_rendition int NOT NULL DEFAULT 0,
     lost int NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 
@@ -1246,6 +1262,7 @@ CREATE TABLE daily_figure (
     by_mirror bigint NOT NULL,
     by_fresh_url bigint NOT NULL,
     without_optional bigint NOT NULL,
+    without_rendition bigint NOT NULL,
     lost bigint NOT NULL,
     PRIMARY KEY (day, queue_id, catalog, origin, code)
 ) WITH (fillfactor = 70);

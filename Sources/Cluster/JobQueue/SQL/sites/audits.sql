@@ -71,7 +71,8 @@ UPDATE site_audit a SET state = 'running', started_at = coalesce(a.started_at, n
 FROM free, site t
 WHERE a.id = free.id AND t.id = a.site_id
 RETURNING a.site_id, t.storage_url, t.volume_id, a.is_deep, a.repairs, a.is_of_leftovers,
-          a.read_bytes_per_second, a.files_per_second, a.page, a.tries
+          a.read_bytes_per_second, a.files_per_second, a.page, a.tries,
+          (SELECT id FROM cluster) AS cluster
 
 -- name: extend
 -- The lease's row, locked and extended; none where the worker does not hold it.
@@ -375,6 +376,8 @@ WHERE id = @audit::bigint
 -- Adds what a report has, whose row is locked. @page is the next one.
 UPDATE site_audit SET page = @page::int, reports = reports + 1, files = files + @files::bigint,
     bytes = bytes + @bytes::bigint, checked_files = checked_files + @checked_files::bigint,
+    uncompared_files = uncompared_files + @uncompared_files::bigint,
+    uncompared_bytes = uncompared_bytes + @uncompared_bytes::bigint,
     tries = CASE WHEN @page::int > page THEN 1 ELSE tries END
 WHERE id = @audit::bigint
 
@@ -391,12 +394,12 @@ WITH named AS MATERIALIZED (
                                  WHERE audit_id = @audit::bigint)
     ORDER BY place
 )
-INSERT INTO site_audit_count AS c (audit_id, page, kind, found, repaired)
-SELECT @audit::bigint, @page::int, kind, count(*),
+INSERT INTO site_audit_count AS c (audit_id, page, kind, found, bytes, repaired)
+SELECT @audit::bigint, @page::int, kind, count(*), coalesce(sum(bytes), 0),
        count(*) FILTER (WHERE repair IN ('queued', 'removed'))
 FROM named GROUP BY kind ORDER BY kind
 ON CONFLICT (audit_id, page, kind) DO UPDATE SET found = c.found + excluded.found,
-    repaired = c.repaired + excluded.repaired
+    bytes = c.bytes + excluded.bytes, repaired = c.repaired + excluded.repaired
 
 -- name: end
 -- Its row is locked. @failure_code and @failure_message are null for one that is completed.
@@ -440,12 +443,13 @@ SELECT a.id, a.site_id, q.name AS queue, t.storage_url, a.is_deep, a.repairs, a.
        a.state, extract(epoch FROM a.created_at)::float8 AS created,
        extract(epoch FROM a.started_at)::float8 AS started,
        extract(epoch FROM a.ended_at)::float8 AS ended, a.worker_name, a.expected_files,
-       a.expected_bytes, a.checked_files, a.files, a.bytes, a.read_bytes, a.failure_code,
-       a.failure_message, a.pages, a.page,
+       a.expected_bytes, a.checked_files, a.files, a.bytes, a.read_bytes, a.uncompared_files,
+       a.uncompared_bytes, a.failure_code, a.failure_message, a.pages, a.page,
        extract(epoch FROM a.listed_at)::float8 AS listed,
-       (SELECT array_to_string(array_agg(c.kind || ' ' || c.found || ' ' || c.repaired), ',')
-        FROM (SELECT kind, sum(found) AS found, sum(repaired) AS repaired FROM site_audit_count
-              WHERE audit_id = a.id GROUP BY kind) AS c) AS findings,
+       (SELECT array_to_string(array_agg(c.kind || ' ' || c.found || ' ' || c.repaired || ' '
+                                         || c.bytes), ',')
+        FROM (SELECT kind, sum(found) AS found, sum(repaired) AS repaired, sum(bytes) AS bytes
+              FROM site_audit_count WHERE audit_id = a.id GROUP BY kind) AS c) AS findings,
        extract(epoch FROM clock_timestamp())::float8 AS now
 FROM site_audit a JOIN site t ON t.id = a.site_id JOIN queue q ON q.site_id = t.id
 WHERE (@audit::bigint IS NULL AND NOT a.is_of_leftovers OR a.id = @audit)

@@ -155,7 +155,7 @@ struct SiteCheck: Encodable {
             let error = HumanFormat.fixed(abs(errorPoints), places: 1)
             return [
                 title, predicted.text, "\(HumanFormat.fixed(measured * 100, places: 1)) %",
-                "\(errorPoints < 0 ? "−" : "+")\(error) points",
+                "\(error == "0.0" ? "" : errorPoints < 0 ? "−" : "+")\(error) points",
                 isWithinRange.map { $0 ? "in the range" : "outside the range" }
                     ?? "predicted without a range",
             ]

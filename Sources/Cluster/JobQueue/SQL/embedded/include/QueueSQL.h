@@ -44,6 +44,7 @@ EmbeddedFile sql_load_tests(void);
 EmbeddedFile sql_migration_0001_initial(void);
 EmbeddedFile sql_mirrors(void);
 EmbeddedFile sql_multipart(void);
+EmbeddedFile sql_optional_renditions(void);
 EmbeddedFile sql_origins(void);
 EmbeddedFile sql_evicting(void);
 EmbeddedFile sql_purging(void);

@@ -9,7 +9,7 @@ import Text
 
 /// The source of the load: this process, or the workers of a cluster.
 extension LoadTestCommand {
-    static let places = [
+    static let backendOptions = [
         CommandOption(
             "cluster", .flag,
             help:
@@ -33,17 +33,17 @@ extension LoadTestCommand {
                 + "first. Default: 60s, or 10s without --workers."),
     ]
 
-    static func place(
+    static func backend(
         _ arguments: Arguments, _ scenario: LoadScenario, _ mode: LoadTestSession.Mode,
         _ display: LoadTestDisplay
-    ) throws -> any LoadPlace {
+    ) throws -> any LoadBackend {
         guard arguments.flag("cluster") else {
             for option in ["queue", "workers", "at-least", "wait"]
             where arguments.text(option) != nil {
                 throw UsageError(
                     "--\(option) needs --cluster", hint: "Add --cluster, or omit it.")
             }
-            return try localPlace(arguments, scenario)
+            return try localBackend(arguments, scenario)
         }
         guard arguments.integer("threads") == nil else {
             throw UsageError(
@@ -71,14 +71,14 @@ extension LoadTestCommand {
         options.waitSeconds =
             try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
             ?? (options.workers == nil && mode == .once ? 10 : 60)
-        return try ClusterLoadPlace(
-            try ClusterPlace.current(), options, isConfirmed: arguments.flag("yes"),
+        return try ClusterLoadBackend(
+            try ClusterEndpoint.current(), options, isConfirmed: arguments.flag("yes"),
             note: display.note)
     }
 
-    private static func localPlace(
+    private static func localBackend(
         _ arguments: Arguments, _ scenario: LoadScenario
-    ) throws -> LocalLoadPlace {
+    ) throws -> LocalLoadBackend {
         let most = Int(OpenFiles.raiseLimit())
         var options = LoadEngine.Options()
         options.threads = arguments.integer("threads") ?? ThisMachine.threads
@@ -94,7 +94,7 @@ extension LoadTestCommand {
             )
         }
         if let path = scenario.http.caFile { try checkAuthorities(path) }
-        return try LocalLoadPlace(options, scenario.http)
+        return try LocalLoadBackend(options, scenario.http)
     }
 
     /// Rejects a file without certificates, with which all requests would fail.

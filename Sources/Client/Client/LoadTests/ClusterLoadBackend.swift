@@ -7,7 +7,7 @@ import Synchronization
 import Text
 
 /// Runs a load test on the workers of a cluster.
-package struct ClusterLoadPlace: LoadPlace {
+package struct ClusterLoadBackend: LoadBackend {
     private let client: CoordinatorClient
     private let options: ClusterLoadRunner.Options
     private let isConfirmed: Bool
@@ -15,11 +15,11 @@ package struct ClusterLoadPlace: LoadPlace {
 
     /// - Parameter isConfirmed: true if a load may go to public addresses without a notice.
     package init(
-        _ place: ClusterPlace, _ options: ClusterLoadRunner.Options, isConfirmed: Bool,
+        _ cluster: ClusterEndpoint, _ options: ClusterLoadRunner.Options, isConfirmed: Bool,
         note: @escaping ClusterLoadNotes.Note
     ) throws(Failure) {
         self.isConfirmed = isConfirmed
-        client = try place.client(timeoutSeconds: Self.answerSeconds)
+        client = try cluster.client(timeoutSeconds: Self.answerSeconds)
         self.options = options
         notes = ClusterLoadNotes(note)
     }
@@ -71,7 +71,7 @@ package struct ClusterLoadPlace: LoadPlace {
                 whole.targets.append(target)
                 continue
             }
-            let assets = try await LocalLoadPlace.assets(of: path)
+            let assets = try await LocalLoadBackend.assets(of: path)
             for asset in assets {
                 var one = LoadTarget(
                     name: LoadScenarioWriter.name(

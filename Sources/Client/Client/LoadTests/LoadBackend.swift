@@ -7,7 +7,7 @@ import Text
 package import Transfer
 
 /// The processes from which the load of a test comes.
-package protocol LoadPlace: Sendable {
+package protocol LoadBackend: Sendable {
     /// The generators, as far as they are known.
     var generators: LoadGenerators { get }
 
@@ -35,7 +35,7 @@ package struct PreparedLoad: Sendable {
 }
 
 /// Runs a load test in this process.
-package struct LocalLoadPlace: LoadPlace {
+package struct LocalLoadBackend: LoadBackend {
     private let options: LoadEngine.Options
     private let transfer: TransferEngine
     private let lookup: any HostLookup

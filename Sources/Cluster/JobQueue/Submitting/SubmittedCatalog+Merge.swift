@@ -3,51 +3,49 @@ import FoundationEssentials
 import Model
 import Postgres
 
-/// Merges assets into an open submission of a catalog, whose lock the transaction holds.
-struct AssetMerge {
-    let catalog: CatalogID
-    let generation: Int
-    let row: SubmittedCatalog
-    var keptGeneration: Int?
-    let connection: PostgresConnection
-
-    private var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
-
-    func merge(_ submitted: [AssetSubmission]) async throws {
-        let assets =
-            try row.cache.map { try CachedAssets(cache: $0).each(submitted) } ?? submitted
-        try await stage(assets)
+extension SubmittedCatalog {
+    /// Merges assets into the open submission, within the transaction that holds the lock.
+    ///
+    /// - Parameter keptGeneration: see `Submissions.add`.
+    func merge(
+        _ submitted: [AssetSubmission], keptGeneration: Int?, _ connection: PostgresConnection
+    ) async throws {
+        let values: SQLValues = ["catalog": .int(id.rawValue)]
+        let assets = try cache.map { try CachedAssets(cache: $0).each(submitted) } ?? submitted
+        try await Self.stage(assets, connection)
         _ = try await connection.query(SQL.Submitting.origins)
         _ = try await connection.query(
-            SQL.Submitting.directories, id + ["site": .int(row.siteID)])
+            SQL.Submitting.directories, values + ["site": .int(siteID)])
         _ = try await connection.query(
             SQL.Submitting.mergeAssets,
-            id + [
-                "generation": .int(Int64(generation)),
-                "renews": .bool(row.cache != nil && row.state.isTerminal),
+            values + [
+                "generation": .int(Int64(openedGeneration)),
+                "renews": .bool(cache != nil && state.isTerminal),
                 "kept_generation": .optionalInt(keptGeneration.map { Int64($0) }),
             ])
         let found = assets.filter { $0.found != nil }
         if !found.isEmpty {
             _ = try await connection.query(
                 SQL.Submitting.noteFound,
-                id + [
+                values + [
                     "names": .optionalTextArray(found.map(\.name)),
                     "bytes": .optionalIntArray(found.map { $0.found?.bytes }),
                     "sha256": .optionalTextArray(found.map { $0.found?.sha256 }),
                     "validators": .optionalTextArray(found.map { $0.found?.validator }),
                 ])
         }
-        guard row.hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
-        _ = try await connection.query(SQL.Submitting.mergeMirrors, id)
+        guard hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
+        _ = try await connection.query(SQL.Submitting.mergeMirrors, values)
     }
 
-    private func stage(_ assets: [AssetSubmission]) async throws {
+    private static func stage(
+        _ assets: [AssetSubmission], _ connection: PostgresConnection
+    ) async throws {
         _ = try await connection.simple(SQL.Submitting.stageAssets.text)
         var origins = OriginNames()
-        try await connection.copyIn(
-            SQL.Submitting.copyAssets.text, rows: assets.enumerated()
-        ) { encoder, row in
+        let arePlain = assets.allSatisfy(\.isPlain)
+        let copy = arePlain ? SQL.Submitting.copyPlainAssets : SQL.Submitting.copyAssets
+        try await connection.copyIn(copy.text, rows: assets.enumerated()) { encoder, row in
             let asset = row.element
             encoder.field(row.offset)
             encoder.field(asset.name)
@@ -60,7 +58,8 @@ struct AssetMerge {
             encoder.field(try origins.name(of: asset.url))
             encoder.field(directory(of: asset.key))
             encoder.field(asset.mirrors?.joined(separator: "\n"))
-            encoder.field(try Self.sidecars(of: asset))
+            encoder.field(try sidecars(of: asset))
+            if arePlain { return }
             encoder.field(asset.notBefore)
             encoder.field(asset.expiresAt)
             encoder.field(asset.keepSeconds)
@@ -98,5 +97,14 @@ struct AssetMerge {
             throw Failure(.workerInternal, "The sidecars of \(asset.name) are no JSON.")
         }
         return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension AssetSubmission {
+    /// True if it has no times, rights or refreshes of its own.
+    fileprivate var isPlain: Bool {
+        notBefore == nil && expiresAt == nil && keepSeconds == nil && title == nil
+            && maxFetches == nil && maxSites == nil && refreshSeconds == nil
+            && refreshByOrigin != true && modified == nil
     }
 }

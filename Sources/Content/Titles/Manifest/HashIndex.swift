@@ -1,5 +1,5 @@
 /// An index from 64-bit keyed hashes to consecutive numbers; 8 bytes each, plus 8 to 16.
-struct PlaceTable: Sendable {
+struct HashIndex: Sendable {
     /// Maximum number of entries.
     static let most = 1 << numberBits - 1
 

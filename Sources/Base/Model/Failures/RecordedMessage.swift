@@ -1,8 +1,8 @@
-/// Facts that a statement on many assets records in place of a message: JSON such as
-/// `{"maxSites":{"sites":2,"allowed":2}}`. `sentence` says them when they are shown.
+/// A message that a statement on many assets records by its values: JSON such as
+/// `{"maxSites":{"sites":2,"allowed":2}}`. `sentence` is its text.
 ///
-/// They contain no secrets.
-package enum RecordedFacts: Codable, Sendable, Hashable {
+/// It contains no secrets.
+package enum RecordedMessage: Codable, Sendable, Hashable {
     /// The key of an asset holds another object: that of a URL, of a catalog, which is `isOther`
     /// than the asset's.
     case keyTaken(key: String, holder: String, catalog: String, isOther: Bool)

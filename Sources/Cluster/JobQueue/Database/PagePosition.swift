@@ -2,7 +2,7 @@ import Model
 
 /// The start of a page, after the last row of the previous one: numbers separated by full stops, as
 /// in `next`.
-struct PagePlace: CustomStringConvertible {
+struct PagePosition: CustomStringConvertible {
     private let numbers: [Int64]
 
     init(_ numbers: [Int64]) { self.numbers = numbers }

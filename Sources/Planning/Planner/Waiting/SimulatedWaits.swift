@@ -22,12 +22,12 @@ package struct SimulatedWaits: Codable, Hashable, Sendable {
         _ method: WaitMethod, _ values: ScenarioValues, _ sizing: Sizing, _ formulas: Sizing,
         _ outcomes: [Plan.Outcome]
     ) {
-        guard case .simulation(let simulation) = method,
+        guard case .simulation(let queues) = method,
             let reason = FormulaRange(values).reason
         else { return nil }
         self.reason = reason
-        jobs = simulation.maxJobs
-        seed = simulation.seed
+        jobs = queues.simulation.maxJobs
+        seed = queues.simulation.seed
         let model = OnDemandPool(values, sizing.demand).waiting(1)
         serviceShape = QueueQuestion(model).shapeName
         workers = sizing.workers.forOnDemand
@@ -42,14 +42,16 @@ package struct SimulatedWaits: Codable, Hashable, Sendable {
     package var summary: String {
         var text =
             "Waits are simulated, because \(reason) is outside the formulas' range: "
-            + "\(Scenario.grouped(Double(jobs))) fetches, \(serviceShape) times"
+            + "\(Scenario.grouped(jobs)) fetches, \(serviceShape) times"
         if let meanWaitSeconds, let marginSeconds {
             text +=
                 ", mean wait \(Plan.rate(meanWaitSeconds)) ± \(Plan.rate(marginSeconds)) s"
         } else if meanWaitSeconds == 0 {
-            text += ", none of \(Scenario.grouped(Double(jobs - jobs / 10))) fetches waited"
+            text += ", none of \(Scenario.grouped(jobs - jobs / 10)) fetches waited"
         }
-        func count(_ workers: Int?) -> String { workers.map { "\($0)" } ?? "none suffices" }
+        func count(_ workers: Int?) -> String {
+            workers.map { Scenario.grouped($0) } ?? "none suffices"
+        }
         return text + ". Workers for on-demand fetches: \(count(workers)), by formulas "
             + "\(count(workersByFormula))."
     }
@@ -58,7 +60,7 @@ package struct SimulatedWaits: Codable, Hashable, Sendable {
     var note: String {
         let compared = totalByFormula.map {
             "; the share of draws in which workers suffice is that of the "
-                + "\(Scenario.grouped(Double($0))) workers by formulas"
+                + "\(Scenario.grouped($0)) workers by formulas"
         }
         return summary
             + " Draws, likely values and the influence of inputs are by formulas, and so is the wait "
