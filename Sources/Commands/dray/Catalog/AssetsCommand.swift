@@ -18,8 +18,9 @@ enum AssetsCommand {
     ) { given in
         let code = await listAssets(given)
         let word = given.operands[0]
-        // A mistyped command is taken for a name.
-        if [.usage, .noCluster].contains(code), Int64(word) == nil {
+        // A mistyped command is taken for a name. Other text may hold a secret.
+        let isWord = word.utf8.allSatisfy { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 }
+        if [.usage, .noCluster].contains(code), isWord {
             Console.note(
                 "'\(printable(String(word.prefix(100))))' was taken for a catalog; "
                     + "`dray assets --help` lists the commands")
