@@ -184,7 +184,7 @@ private final class CoordinatorRunner: Service {
             databaseURL: postgres.databaseURL, address: configuration.address,
             port: configuration.port, token: token, queue: queue, tls: configuration.tls,
             rates: RequestRates(token: nil))
-        // PostgreSQL shares the cores, and each session plans its statements anew.
+        // PostgreSQL shares the cores, and each session plans its own statements.
         settings.usualDatabaseConnections = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 1, 3)
         settings.webhookAddresses = configuration.addressPolicy
         let coordinator = try Coordinator(settings)

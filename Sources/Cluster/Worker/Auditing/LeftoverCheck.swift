@@ -115,7 +115,7 @@ struct LeftoverCheck: Sendable {
             }
         }
 
-        /// Returns true for a body of this cluster that nobody receives, and that no job may resume.
+        /// Returns true for a body of this cluster that no transfer writes and no job may resume.
         private func isUseless(_ lease: LeaseID, _ owner: BodyOwner) -> Bool {
             let isOwn: Bool =
                 switch leases[lease] ?? .unknown {

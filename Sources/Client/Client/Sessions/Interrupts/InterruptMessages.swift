@@ -7,7 +7,7 @@ package struct InterruptMessages: Sendable {
     /// The same if another process stopped what it follows.
     var interruptedByAnother: String
     /// What a signal does to a catalog of a cluster besides detaching from it, for the question on a
-    /// terminal; nil if it does nothing else, so that nobody is asked.
+    /// terminal; nil without such a choice: then there is no question.
     var choice: String?
 }
 

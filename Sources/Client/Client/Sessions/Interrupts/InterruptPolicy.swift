@@ -35,8 +35,8 @@ struct InterruptPolicy: Sendable {
     private let choice: OnInterrupt
     private var state = State.following
 
-    /// - Parameter hasChoice: false for a session to which a signal does one thing only, so that nobody
-    ///   is asked.
+    /// - Parameter hasChoice: false for a session that a signal can only stop: then there is no
+    ///   question.
     init(_ choice: OnInterrupt, hasChoice: Bool = true) {
         self.choice = choice == .ask && !hasChoice ? .interrupt : choice
     }
