@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import heapq
 import json
+import math
 import pathlib
 import shutil
 import signal
@@ -30,6 +31,10 @@ CASES = {
     "small-then-large": ([4, 4, 4, 4], [], [0.02] * 1_600 + [3.0] * 32),
 }
 BYTES = 200_000
+#: Cases whose ratio has a bar without --max-ratio: all workers are alike, and there from the start.
+BARS = {"even": 1.1}
+#: How the origin takes its time.
+MANNERS = ["steady", "late"]
 
 
 def arguments():
@@ -37,15 +42,16 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=1, help="of each case (1)")
     parser.add_argument("--cases", type=lambda text: text.split(","), default=list(CASES),
                         help=f"of {', '.join(CASES)}; all by default")
-    parser.add_argument("--manners", type=lambda text: text.split(","), default=["steady", "late"],
+    parser.add_argument("--manners", type=lambda text: text.split(","), default=MANNERS,
                         help="how the origin takes its time: steady sends all the while, late answers at the end; "
                              "both by default")
-    parser.add_argument("--max-ratio", type=float, metavar="R", help="fail when a case takes longer, 1.1 for 10 %%")
+    parser.add_argument("--max-ratio", type=float, metavar="R",
+                        help="fail when a case takes longer, 1.1 for 10 %%; without it even may take 1.1, others any")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
     for name in ("work", "state", "dray"):
         parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    for name, allowed in (("cases", set(CASES)), ("manners", {"steady", "late"})):
+    for name, allowed in (("cases", set(CASES)), ("manners", set(MANNERS))):
         if unknown := set(getattr(options, name)) - allowed:
             parser.error(f"--{name}: {', '.join(sorted(unknown))}; there are {', '.join(sorted(allowed))}")
     if options.rounds < 1:
@@ -168,12 +174,11 @@ def main():
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=2)
             file.write("\n")
-    worst = max(rows, key=lambda row: row["ratio"])
-    if options.max_ratio and worst["ratio"] > options.max_ratio:
-        print(f"{worst['case']} ({worst['manner']}) took {worst['ratio']:.2f} of the best possible time, more than "
-              f"{options.max_ratio}", file=sys.stderr)
-        return 1
-    return 0
+    late = [(row, most) for row in rows if row["ratio"] > (most := options.max_ratio or BARS.get(row["case"], math.inf))]
+    for row, most in late:
+        print(f"{row['case']} ({row['manner']}) took {row['ratio']:.2f} of the best possible time, more than {most:g}",
+              file=sys.stderr)
+    return 1 if late else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""What `dray plan` and `dray loadtest --search` say, against what is so: a table of all comparisons.
+"""What `dray plan` and `dray loadtest` say, against what is so: a table of all comparisons.
 
 A plan is calibrated with three runs and predicts pools of other workers, connections, sizes and limits. A search
-looks for the capacity of servers whose capacity is known. Access logs and the servers' own arithmetic are the judges.
+looks for the capacity of servers whose capacity is known. Hit ratios of fill plans, times of catalogs, latencies and
+waits follow, as the scripts of the same names compare them. Access logs, the servers' own arithmetic, replays and
+another simulator are the judges.
 Started by loadtest/truth. Standard library only.
 """
 
@@ -10,15 +12,21 @@ import json
 import statistics
 import sys
 
+import truth_parts
 import truth_pool
 import truth_search
+
+#: What each part adds to the table.
+PARTS = {"pool": None, "search": None, "fill": truth_parts.fills, "makespan": truth_parts.makespans,
+         "overhead": truth_parts.overheads, "waits": truth_parts.waits}
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="loadtest/truth", description=__doc__.split("\n")[0])
-    parser.add_argument("--parts", type=words("pool", "search"), default=["pool", "search"],
-                        help="which comparisons (pool,search)")
-    parser.add_argument("--short", action="store_true", help="a few cells of the matrix, and two servers")
+    parser.add_argument("--parts", type=words(*PARTS), default=list(PARTS),
+                        help=f"which comparisons ({','.join(PARTS)})")
+    parser.add_argument("--short", action="store_true",
+                        help="a few cells of the matrix, two servers, two fill plans, and short loads")
     parser.add_argument("--workers", type=numbers, default=[1, 2, 4], help="of the predicted pools (1,2,4)")
     parser.add_argument("--connections", type=numbers, default=[2, 4, 8], help="of a worker (2,4,8)")
     parser.add_argument("--limits", type=words(*truth_pool.LIMITS), default=list(truth_pool.LIMITS),
@@ -34,8 +42,9 @@ def arguments():
     parser.add_argument("--max-error", type=float, default=0.15, help="fail when a pool is further off (0.15)")
     parser.add_argument("--max-search-error", type=float, default=0.05,
                         help="fail when a found capacity is further off (0.05)")
-    for name in ("work", "state", "origin", "dray"):
-        parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
+    for name in ("work", "state", "origin", "port", "dray"):
+        parser.add_argument("--" + name, default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not 1 <= options.seconds <= 600 or not 2 <= options.step <= 600:
         parser.error("--seconds takes 1 to 600, and --step 2 to 600")
@@ -60,9 +69,14 @@ def words(*known):
 
 def main():
     options = arguments()
-    failures, result = [], {}
+    if options.check:
+        # For the script that starts this: what it has to prepare.
+        print(" ".join(options.parts))
+        return 0
+    failures, result, table = [], {}, []
     if "pool" in options.parts:
         rows = result["pool"] = truth_pool.compare(options)
+        table += truth_parts.of_pools(rows, options.max_error)
         errors = sorted(abs(row["error"]) for row in rows)
         median, worst = statistics.median(errors), errors[-1]
         print(f"{len(rows)} pools: median error {median:.1%}, worst {worst:.1%}")
@@ -73,10 +87,17 @@ def main():
             failures += [truth_pool.explanation(row) for row in rows if abs(row["error"]) > options.max_error]
     if "search" in options.parts:
         rows = result["search"] = truth_search.compare(options)
+        table += truth_parts.of_searches(rows, options.max_search_error)
         worst = max(abs(row["error"]) for row in rows)
         print(f"{len(rows)} searches: worst error {worst:.1%}")
         if worst > options.max_search_error:
             failures.append(f"a found capacity is {worst:.1%} off, more than {options.max_search_error:.0%}")
+    for part in (part for part in options.parts if PARTS[part]):
+        rows = result[part] = PARTS[part](options)
+        table += rows
+        failures += [f"{part}: {row['case']} is off by {row['off']}; the bar is {row['bar']}"
+                     for row in rows if not row["holds"]]
+    print("\n" + "\n".join(truth_parts.table(table)))
     if options.json:
         with open(options.json, "w") as file:
             json.dump(result, file, indent=2)

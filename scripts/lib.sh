@@ -231,6 +231,16 @@ CONF
     fail "nginx did not start on 127.0.0.1:$port"
 }
 
+# The simulator that the planner's waits are compared with.
+ciw_package() { printf 'ciw==3.2.7\n'; }
+
+# Makes a virtual environment in directory $1 with the other arguments' packages.
+make_python() {
+    note "installing ${*:2} from the Python package index into a temporary directory ..."
+    python3 -m venv "$1"
+    quietly "$1/bin/pip" --disable-pip-version-check install "${@:2}" || fail "${*:2} could not be installed"
+}
+
 # nginx's module that can wait before an answer.
 echo_module() { printf '/usr/lib/nginx/modules/ngx_http_echo_module.so\n'; }
 

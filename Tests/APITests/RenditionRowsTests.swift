@@ -5,8 +5,8 @@ import Testing
 
 /// Renditions that titles lack, in the messages of workers.
 @Suite struct RenditionRowsTests {
-    private static let lost = LeftOutRendition(
-        .audio, name: "é", key: "h/a", Failure(.originHTTP404, "gone\t"))
+    private static let lost = LeftOutRendition(key: "h/a", Failure(.originHTTP404, "gone\t"))
+        .reason(for: .audio, name: "é", attributes: "de 128 kbit/s")
 
     @Test(arguments: [WireFormat.rows, .json])
     func messagesKeepThem(format: WireFormat) throws {

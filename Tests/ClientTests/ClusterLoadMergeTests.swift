@@ -34,9 +34,9 @@ import Testing
         let intervals = try seconds.sorted { $0.second < $1.second }.map { shard, second in
             var interval = LoadInterval(second: second)
             interval.isMeasured = second >= 2
-            interval.counts.planned = 10
-            interval.counts.sent = 10
-            interval.counts.inFlight = 4
+            interval.counts.pacing.planned = 10
+            interval.counts.requests.sent = 10
+            interval.counts.levels.inFlight = 4
             return LoadTestUpdate.Interval(
                 shard: shard, second: second,
                 data: String(decoding: try JSONEncoder().encode(interval), as: UTF8.self))
@@ -52,11 +52,11 @@ import Testing
         var merge = ClusterLoadMerge(Self.scenario())
         let states = [(LoadShardState.running, 6), (.running, 6), (.running, 6)]
         let sums = try merge.take(try Self.update(states, Self.all(0..<3, 0..<6)))
-        let measured = sums.filter(\.isMeasured).reduce(0) { $0 + $1.counts.sent }
+        let measured = sums.filter(\.isMeasured).reduce(0) { $0 + $1.counts.requests.sent }
         #expect(measured == 120)
-        #expect(merge.reports.reduce(0) { $0 + $1.counts.sent } == measured)
+        #expect(merge.reports.reduce(0) { $0 + $1.counts.requests.sent } == measured)
         // At the end of the last second, not all seconds' together.
-        #expect(merge.reports.map(\.counts.inFlight) == [4, 4, 4])
+        #expect(merge.reports.map(\.counts.levels.inFlight) == [4, 4, 4])
     }
 
     @Test func whatALostShardWasToSendIsPlannedAndMissed() throws {
@@ -69,8 +69,9 @@ import Testing
                 [(.finished, 12), (.lost, 4), (.finished, 12)],
                 Self.all(0..<1, 4..<12) + Self.all(2..<3, 4..<12), isOver: true))
         #expect(seconds.map(\.second) == Array(0..<12))
-        #expect(seconds.map(\.counts.missedSends) == [0, 0, 0, 0, 10, 10, 10, 10, 10, 10, 0, 0])
-        #expect(seconds[..<10].allSatisfy { $0.counts.planned == 30 })
+        #expect(
+            seconds.map(\.counts.pacing.missedSends) == [0, 0, 0, 0, 10, 10, 10, 10, 10, 10, 0, 0])
+        #expect(seconds[..<10].allSatisfy { $0.counts.pacing.planned == 30 })
         let figure = LoadFigure.missedSendRatio
         var total = LoadInterval(second: 0)
         for second in seconds { total.add(second) }
@@ -101,7 +102,8 @@ import Testing
         seconds += try merge.take(update)
         #expect(merge.changes == 2)
         #expect(seconds.map(\.second) == Array(0..<12))
-        #expect(seconds.map(\.counts.missedSends) == [0, 0, 0, 0, 10, 10, 20, 20, 0, 0, 0, 0])
+        #expect(
+            seconds.map(\.counts.pacing.missedSends) == [0, 0, 0, 0, 10, 10, 20, 20, 0, 0, 0, 0])
     }
 
     /// Of a replay, the log's own requests of those seconds.
@@ -122,7 +124,7 @@ import Testing
                 [(.finished, 10), (.lost, 2), (.finished, 10)],
                 Self.all(0..<1, 0..<10) + Self.all(1..<2, 0..<2) + Self.all(2..<3, 0..<10),
                 isOver: true))
-        #expect(seconds.map(\.counts.missedSends) == [0, 0, 10, 0, 10, 0, 10, 0, 10, 0])
+        #expect(seconds.map(\.counts.pacing.missedSends) == [0, 0, 10, 0, 10, 0, 10, 0, 10, 0])
     }
 
     @Test func whatHasComeOfASecondIsNotKeptBackForEver() throws {
@@ -132,7 +134,7 @@ import Testing
             try Self.update(states, Self.all(0..<3, 0..<4) + Self.all(0..<2, 4..<5)))
         #expect(whole.map(\.second) == [0, 1, 2, 3])
         let rest = merge.takeRest()
-        #expect(rest.map(\.second) == [4] && rest.first?.counts.sent == 20)
+        #expect(rest.map(\.second) == [4] && rest.first?.counts.requests.sent == 20)
         #expect(merge.takeRest().isEmpty)
     }
 
@@ -150,8 +152,8 @@ import Testing
                 [(.finished, 200), (.finished, 200), (.finished, 200)], Self.all(2..<3, 3..<200),
                 isOver: true))
         #expect(sums.count == 200 + 200 - held - 3)
-        #expect(sums.reduce(0) { $0 + $1.counts.sent } == 3 * 200 * 10)
-        #expect(sums.allSatisfy { $0.counts.missedSends == 0 })
+        #expect(sums.reduce(0) { $0 + $1.counts.requests.sent } == 3 * 200 * 10)
+        #expect(sums.allSatisfy { $0.counts.pacing.missedSends == 0 })
         #expect(merge.takeRest().isEmpty)
     }
 }

@@ -16,11 +16,11 @@ import Testing
         _ sent: Double, failed: Double = 0, late: Double = 0, cpuSeconds: Double = 0.2
     ) -> ScriptedRunner.Answer {
         var interval = LoadInterval(second: 0)
-        interval.counts.planned = Int64(sent)
-        interval.counts.sent = Int64(sent)
-        interval.counts.failed = Int64(failed)
-        interval.counts.succeeded = Int64(sent - failed)
-        interval.counts.lateSends = Int64(late)
+        interval.counts.pacing.planned = Int64(sent)
+        interval.counts.requests.sent = Int64(sent)
+        interval.counts.requests.failed = Int64(failed)
+        interval.counts.requests.succeeded = Int64(sent - failed)
+        interval.counts.pacing.lateSends = Int64(late)
         interval.counts.cpuSeconds = cpuSeconds
         for _ in 0..<10 { interval.record(1_000, .total) }
         return .init(interval)
@@ -151,11 +151,11 @@ import Testing
             (0..<Int(scenario.durationSeconds)).map { second in
                 var interval = LoadInterval(second: second)
                 interval.isMeasured = Double(second) >= scenario.warmUpSeconds
-                interval.counts.planned = Int64(level)
-                interval.counts.sent = Int64(level)
-                interval.counts.succeeded = Int64(min(level, 300))
-                interval.counts.lateSends = Int64(level * late)
-                interval.counts.inFlight = Int64(max(level - 300, 0) * Double(second + 1))
+                interval.counts.pacing.planned = Int64(level)
+                interval.counts.requests.sent = Int64(level)
+                interval.counts.requests.succeeded = Int64(min(level, 300))
+                interval.counts.pacing.lateSends = Int64(level * late)
+                interval.counts.levels.inFlight = Int64(max(level - 300, 0) * Double(second + 1))
                 interval.record(1_000, .total)
                 return interval
             })
@@ -169,6 +169,7 @@ import Testing
         let highest = try #require(outcome.ladder?.highest)
         #expect(highest > 285 && highest < 300 * most, "\(highest)")
         #expect(outcome.ladder?.limit == .fellBehind && outcome.ladder?.isConclusive == true)
+        #expect(Self.text(outcome).contains(" Margin: −"), "\(Self.text(outcome))")
     }
 
     /// What was sent late cannot explain it: the target is judged.

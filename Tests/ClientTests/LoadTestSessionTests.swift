@@ -29,9 +29,9 @@ import Testing
     /// A second in which all that a rate of `sent` sends is answered.
     private static func answered(_ sent: Double) -> LoadInterval {
         var interval = LoadInterval(second: 0)
-        interval.counts.planned = Int64(sent)
-        interval.counts.sent = Int64(sent)
-        interval.counts.succeeded = Int64(sent)
+        interval.counts.pacing.planned = Int64(sent)
+        interval.counts.requests.sent = Int64(sent)
+        interval.counts.requests.succeeded = Int64(sent)
         for _ in 0..<10 { interval.record(1_000, .total) }
         return interval
     }
@@ -94,7 +94,7 @@ import Testing
         let runner = ScriptedRunner { scenario, _ in
             let level = scenario.maxLevel
             var interval = Self.answered(min(level, 700))
-            interval.counts.missedSends = Int64(max(level - 700, 0))
+            interval.counts.pacing.missedSends = Int64(max(level - 700, 0))
             return .init(interval)
         }
         let outcome = try await Self.outcome(
@@ -105,7 +105,7 @@ import Testing
         let broken = try #require(ladder.lowestBroken)
         #expect(highest <= 700 && broken > 700 && broken < 740)
         #expect(ladder.limit == .missedSends && outcome.exitCode == .success)
-        #expect(outcome.result.total.counts.missedSends == 0)
+        #expect(outcome.result.total.counts.pacing.missedSends == 0)
         let text = LoadSummary(outcome.result, ladder: ladder, usesUnicode: true).text
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(text.contains("requests that were due were never sent (http.concurrency)"))
@@ -122,10 +122,10 @@ import Testing
                     var interval = Self.answered(min(level, 300))
                     interval.second = second
                     interval.isMeasured = second >= 2
-                    interval.counts.planned = Int64(level)
+                    interval.counts.pacing.planned = Int64(level)
                     let unanswered = max(level - 300, 0) * Double(second + 1)
                     // What is under way at a rate that it serves is no growth.
-                    interval.counts.inFlight = Int64(unanswered + level / 5)
+                    interval.counts.levels.inFlight = Int64(unanswered + level / 5)
                     return interval
                 })
         }
@@ -149,7 +149,7 @@ import Testing
         let runner = ScriptedRunner { scenario, _ in
             var interval = Self.answered(scenario.maxLevel)
             if scenario.maxLevel > 300 {
-                interval.counts.lateSends = 50
+                interval.counts.pacing.lateSends = 50
                 interval.counts.cpuSeconds = 0.7 * scenario.measuredSeconds(atSeconds: 10)
             }
             return .init(interval)
@@ -173,7 +173,7 @@ import Testing
             .search(stepSeconds: 10, most: 64_000),
             ScriptedRunner { _, _ in
                 var interval = Self.answered(100)
-                interval.counts.missedSends = 1
+                interval.counts.pacing.missedSends = 1
                 return .init(interval)
             })
         #expect(none.ladder?.highest == nil && none.exitCode == .noCluster)
@@ -188,7 +188,7 @@ import Testing
                 defer { levels.append(scenario.maxLevel) }
                 return !levels.contains(scenario.maxLevel)
             }
-            if scenario.maxLevel == 400, isFirst { interval.counts.lateSends = 50 }
+            if scenario.maxLevel == 400, isFirst { interval.counts.pacing.lateSends = 50 }
             return .init(interval)
         }
         let outcome = try await Self.outcome(
@@ -301,7 +301,7 @@ import Testing
             try LoadScenario.scripted(users: 10), .scale([1, 2, 3]), runner)
         #expect(outcome.ladder?.steps.map(\.level) == [1, 2])
         #expect(outcome.failure?.code == "cluster.fewWorkers")
-        #expect(outcome.result.total.counts.succeeded == 20)
+        #expect(outcome.result.total.counts.requests.succeeded == 20)
         let warning = try #require(outcome.result.warnings.first)
         #expect(warning.contains("after 2 loads") && warning.contains("2 of the 3 workers"))
         #expect(try LoadJSON.text(outcome.result, ladder: outcome.ladder).contains("fewWorkers"))
@@ -320,7 +320,7 @@ import Testing
             return answer
         }
         let outcome = try await Self.outcome(try LoadScenario.scripted(users: 10), .once, runner)
-        #expect(outcome.result.total.counts.succeeded == 40)
+        #expect(outcome.result.total.counts.requests.succeeded == 40)
         #expect(outcome.failure?.code == "cluster.coordinatorUnreachable")
         #expect(outcome.result.warnings.contains { $0.contains("nobody is there") })
     }

@@ -113,7 +113,7 @@ import Testing
             script.onData.withLock { $0 = { runner.stop(.interrupted) } }
             let end = try await runner.run(scenario, workers: nil, onChange: { _ in }) { _ in }
             #expect(end.ending == .interrupted && end.shards.isEmpty)
-            try await waitUntil(deadlineSeconds: 20, "the stop") { script.isStopped }
+            try await waitUntil(deadlineSeconds: 60, "the stop") { script.isStopped }
         }
         #expect(script.data == [[0, 1]])
     }

@@ -70,6 +70,43 @@ import Testing
         #expect(parsed.flag("quiet"))
     }
 
+    /// `--state` is a filter with words of it, and a directory with any other text.
+    @Test func twoOptionsShareAName() throws {
+        let parser = CommandParser(
+            root: Command(
+                "tool", summary: "Does things.",
+                options: [
+                    CommandOption(
+                        "item-state", .choices(placeholder: "STATE,…", of: ["new", "done"]),
+                        sharing: "state", help: "Which."),
+                    CommandOption("state", .directory(placeholder: "DIR"), help: "Where."),
+                ]
+            ) { _ in .success }, version: "1")
+        func states(_ words: String...) throws -> [String?] {
+            guard case .run(_, let given) = try parser.parse(words) else { return [] }
+            return [given.text("item-state"), given.text("state")]
+        }
+        #expect(try states("--state", "done,new", "--state", "dir") == ["done,new", "dir"])
+        #expect(try states("--state=./new", "--state=new") == ["new", "./new"])
+        #expect(try states("--state", "new,old") == [nil, "new,old"])
+        #expect(try states("--item-state", "new", "--state", "dir") == ["new", "dir"])
+        for (words, error) in [
+            (
+                ["--state", "nwe", "--state", "dir"],
+                UsageError(
+                    "--state is given twice",
+                    hint: "Give it once: --state DIR. As --item-state it takes new or done.")
+            ),
+            (
+                ["--state", "new", "--state", "done"],
+                UsageError(
+                    "--item-state is given twice", hint: "Give it once: --item-state STATE,….")
+            ),
+        ] {
+            #expect(throws: error) { try parser.parse(words) }
+        }
+    }
+
     @Test func doubleDashEndsTheOptionsAndADashIsAnOperand() throws {
         #expect(try arguments("fetch", "--to", "x", "--", "--odd").operands == ["--odd"])
         #expect(try arguments("fetch", "--to", "x", "-").operands == ["-"])

@@ -24,6 +24,9 @@ import Testing
 
     private static let id = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
 
+    private static let tooManyMarks = Array(repeating: "\"\(id)\"", count: 101)
+        .joined(separator: ",")
+
     private static func volume(
         _ fields: String, status: Int = 400, code: String = "input.field"
     ) -> Case {
@@ -125,6 +128,7 @@ import Testing
         volume(#""site":1,"volume":"\#(id)""#),
         volume(#""site":1,"lease":"\#(id)","volume":"/srv""#),
         volume(#""site":1,"fileSystem":"ef53:1""#),
+        volume(#""site":1,"marks":["/srv"]"#), volume(#""site":1,"marks":[\#(tooManyMarks)]"#),
         volume(#""site":1,"lease":"\#(id)","volume":"\#(id)","fileSystem":"""#),
         volume(#""site":1,"lease":"\#(id)","volume":"\#(id)","fileSystem":"/dev/sda1""#),
         volume(#""site":99"#, status: 404, code: "input.notFound"),
@@ -155,7 +159,7 @@ import Testing
             let paused = try await fixture.client.control(queue: name, QueueControl(.pause))
             #expect(paused.state == .paused && paused.waiting == 1)
             let poll = Task { try await fixture.lease(waitMilliseconds: 30_000) }
-            try await waitUntil(deadlineSeconds: 20, "the poll") {
+            try await waitUntil(deadlineSeconds: 60, "the poll") {
                 fixture.coordinator.waitingRequests > 0
             }
             let resumed = try await fixture.client.control(queue: name, QueueControl(.resume))
@@ -196,7 +200,7 @@ import Testing
                 SiteSettings(site: Fixture.storageURL, schedule: "off"))
             #expect(site.isClosed)
             let poll = Task { try await fixture.lease(waitMilliseconds: 30_000) }
-            try await waitUntil(deadlineSeconds: 20, "the poll") {
+            try await waitUntil(deadlineSeconds: 60, "the poll") {
                 fixture.coordinator.waitingRequests > 0
             }
             _ = try await fixture.execute(

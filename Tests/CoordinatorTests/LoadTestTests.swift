@@ -31,7 +31,7 @@ import Testing
             let two = try await Fixture(one.server, databaseURL: one.databaseURL)
             do {
                 let poll = Task { try await one.client.lease(Self.request()) }
-                try await waitUntil(deadlineSeconds: 20, "the poll") {
+                try await waitUntil(deadlineSeconds: 60, "the poll") {
                     one.coordinator.waitingRequests > 0
                 }
                 // At another coordinator than the one that the worker asks.
@@ -87,7 +87,7 @@ import Testing
                 try await fixture.client.report(report, of: Self.id)
             }
             // Seen before the test is stopped.
-            try await waitUntil(deadlineSeconds: 20, "the report") {
+            try await waitUntil(deadlineSeconds: 60, "the report") {
                 try await fixture.execute(
                     "SELECT count(*) FROM load_shard WHERE heard_at > joined_at"
                 ).hasPrefix("1")

@@ -94,7 +94,7 @@ import Transfer
                 _ = try? await fixture.client.report(
                     ReportRequest(worker: Fixture.worker, results: [done, failed, strange]))
             }
-            try await waitUntil(deadlineSeconds: 20, "the fold") {
+            try await waitUntil(deadlineSeconds: 60, "the fold") {
                 page = try await Page(fixture)
                 return page["dray_segments_total{queue=\"\(site)\",result=\"done\"}"] == 1
             }
@@ -342,10 +342,10 @@ import Transfer
         let running = Task { await cache.run() }
         await cache.prepare()
         // 21 seconds each: the sixth one begins within two minutes after the scrape.
-        try await waitUntil(deadlineSeconds: 20, "the last read") { pauses.withLock(\.count) >= 6 }
+        try await waitUntil(deadlineSeconds: 60, "the last read") { pauses.withLock(\.count) >= 6 }
         let before = reads.count
         await cache.prepare()
-        try await waitUntil(deadlineSeconds: 20, "another read") { reads.count > before + 1 }
+        try await waitUntil(deadlineSeconds: 60, "another read") { reads.count > before + 1 }
         running.cancel()
         await running.value
         #expect(pauses.withLock { $0.allSatisfy { (.zero ... .seconds(40)).contains($0) } })

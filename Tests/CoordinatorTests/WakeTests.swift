@@ -18,25 +18,47 @@ import Testing
             do {
                 try await one.submit(["warm-up"])
                 #expect(try await one.lease().jobs.count == 1)
-                let poll = Task {
-                    let grant = try await one.lease(waitMilliseconds: 30_000)
-                    return (grant, Self.clock.now)
+                try await Self.withoutHousekeeping(of: 2, one) {
+                    let poll = Task { try await one.lease(waitMilliseconds: 30_000) }
+                    try await waitUntil(deadlineSeconds: 60, "the poll") {
+                        one.coordinator.waitingRequests > 0
+                    }
+                    try await two.submit(["a"], catalog: "other")
+                    let grant = try await poll.value
+                    #expect(grant.jobs.map(\.key) == ["origin.test/a"])
+                    // Long before it would end by itself.
+                    #expect(grant.waitedSeconds > 0 && grant.waitedSeconds < 25)
                 }
-                try await waitUntil(deadlineSeconds: 20, "the poll") {
-                    one.coordinator.waitingRequests > 0
-                }
-                try await two.submit(["a"], catalog: "other")
-                let submitted = Self.clock.now
-                let (grant, woken) = try await poll.value
-                #expect(grant.jobs.map(\.key) == ["origin.test/a"])
-                #expect(grant.waitedSeconds > 0)
-                #expect(woken - submitted < .milliseconds(900) || Sanitizer.isOn)
             } catch {
                 await two.close()
                 throw error
             }
             await two.close()
         }
+    }
+
+    /// Runs `body` while the chores of so many coordinators wait for a table: none of them looks for
+    /// work.
+    private static func withoutHousekeeping(
+        of coordinators: Int, _ fixture: Fixture, _ body: () async throws -> Void
+    ) async throws {
+        let loop = try EventLoop(name: "holder")
+        defer { loop.shutdown() }
+        let holder = try await PostgresConnection.connect(
+            PostgresConfiguration.queue(url: fixture.databaseURL), on: loop)
+        try await holder.transaction { holder in
+            let row = try #require(
+                try await holder.query("SELECT pg_backend_pid()::bigint").firstRow)
+            let pid = try row.int64(0)
+            _ = try await holder.query("LOCK TABLE load_test IN ACCESS EXCLUSIVE MODE")
+            try await waitUntil(deadlineSeconds: 60, "the chores") {
+                try await fixture.execute(
+                    "SELECT count(*) FROM pg_stat_activity WHERE \(pid) = ANY(pg_blocking_pids(pid))"
+                ) == "\(coordinators)\n"
+            }
+            try await body()
+        }
+        await holder.close()
     }
 
     @Test func aPollWithoutWorkEndsAtItsDeadline() async throws {
@@ -46,7 +68,6 @@ import Testing
                 let grant = try await fixture.lease(waitMilliseconds: milliseconds)
                 #expect(grant.lease == nil && grant.jobs.isEmpty)
                 #expect(Self.clock.now - began >= .milliseconds(milliseconds))
-                #expect(Self.clock.now - began < .seconds(10))
             }
         }
     }
@@ -58,13 +79,14 @@ import Testing
         let polls = (0..<20).map { _ in
             Task { try await fixture.lease(waitMilliseconds: 30_000) }
         }
-        try await waitUntil(deadlineSeconds: 20, "the polls") {
+        try await waitUntil(deadlineSeconds: 60, "the polls") {
             // A client has sixteen connections.
             fixture.coordinator.waitingRequests >= 16
         }
         let began = Self.clock.now
         await fixture.coordinator.stop()
-        #expect(Self.clock.now - began < .seconds(10))
+        // Long before they would end by themselves.
+        #expect(Self.clock.now - began < .seconds(25))
         var answered = 0
         for poll in polls {
             if let grant = try? await poll.value, grant.lease == nil { answered += 1 }
@@ -85,7 +107,7 @@ import Testing
                 let pid = try row.int64(0)
                 _ = try await holder.query("LOCK TABLE catalog IN ACCESS EXCLUSIVE MODE")
                 let underWay = Task { try await fixture.send("GET", "/v1/status") }
-                try await waitUntil(deadlineSeconds: 20, "the request that is under way") {
+                try await waitUntil(deadlineSeconds: 60, "the request that is under way") {
                     // Its own, for what keeps house is blocked as well.
                     let blocked = try await fixture.execute(
                         """
@@ -95,7 +117,7 @@ import Testing
                     return blocked != "0\n"
                 }
                 let stopping = Task { await fixture.coordinator.stop() }
-                try await waitUntil(deadlineSeconds: 20, "its rejections") {
+                try await waitUntil(deadlineSeconds: 60, "its rejections") {
                     let answer = try await fixture.send("GET", "/healthz")
                     guard answer.status != 200 else { return false }
                     #expect(answer.status == 503)
@@ -170,7 +192,7 @@ import Testing
                     }
                 }
             }
-            try await waitUntil(deadlineSeconds: 20, "the poll") {
+            try await waitUntil(deadlineSeconds: 60, "the poll") {
                 fixture.coordinator.waitingRequests > 0
             }
             try await server.crashAndRestart()

@@ -280,7 +280,7 @@ private final class Counter: Sendable {
                 }
             }
             #expect(elapsed >= 0.02)
-            #expect(elapsed < 10)
+            #expect(elapsed < 60)
         }
     }
 
@@ -292,7 +292,7 @@ private final class Counter: Sendable {
             await withCheckedContinuation { continuation in
                 loop.execute { loop.schedule(afterSeconds: 0.001) { continuation.resume() } }
             }
-            #expect(MonotonicClock.nowSeconds - start < 10)
+            #expect(MonotonicClock.nowSeconds - start < 3_600)
         }
     }
 

@@ -122,7 +122,7 @@ import Testing
                         + Self.body(900_000))
             }
             // A peer that vanished is known by its silence at the latest.
-            try await waitUntil(deadlineSeconds: 20, "room") {
+            try await waitUntil(deadlineSeconds: 60, "room") {
                 let answer = try await Client(port: server.port).exchange(
                     "POST", "/", body: Self.body(1 << 20))
                 return answer?.status == 200

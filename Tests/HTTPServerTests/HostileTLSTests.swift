@@ -40,14 +40,14 @@ import Testing
     }
 
     @Test func aSlowHandshakeHasTheDeadlineOfAHead() async throws {
-        let deadlines = HTTPServer.Deadlines(headSeconds: 0.5)
+        let deadlines = HTTPServer.Deadlines(headSeconds: 2)
         try await Self.withSecureServer(.init(deadlines: deadlines)) { server, options in
             let silent = try Client(port: server.port)
             // The header of a record, and a byte of a hello now and then.
             let slow = try Client(port: server.port)
             try await slow.send(bytes: [22, 3, 1, 1, 0, 1, 0, 0, 252, 3])
             #expect(try await silent.receive() == nil)
-            try await waitUntil(deadlineSeconds: 20, "the end of the slow connection") {
+            try await waitUntil(deadlineSeconds: 60, "the end of the slow connection") {
                 (try? await slow.send(bytes: [3])) == nil
             }
             // Within TLS, the head has no more time than without.
@@ -131,7 +131,7 @@ import Testing
             handler: { request in
                 #expect(request.isPeerConnected())
                 await gate.pass()
-                try? await waitUntil(deadlineSeconds: 20) { !request.isPeerConnected() }
+                try? await waitUntil(deadlineSeconds: 600) { !request.isPeerConnected() }
                 return .text(200, "")
             }
         ) { server in
@@ -140,7 +140,7 @@ import Testing
             await gate.waitUntilHolding(1)
             try await client.endSending()
             await gate.open()
-            try await waitUntil(deadlineSeconds: 10, "the end of the request") {
+            try await waitUntil(deadlineSeconds: 60, "the end of the request") {
                 server.activeRequestCount == 0
             }
         }
@@ -225,7 +225,7 @@ import Testing
                 #expect(answer == nil || (400..<500).contains(answer?.status ?? 0))
             }
             #expect(try await Self.isServed(server, options))
-            try await waitUntil(deadlineSeconds: 20, "the end of all connections") {
+            try await waitUntil(deadlineSeconds: 60, "the end of all connections") {
                 Self.connections(of: server) == 0
             }
         }

@@ -198,7 +198,7 @@ import Testing
         await first.shutdown()
         // A child of another test has the listener as well, from its fork to its exec.
         var second: HTTPServer?
-        try await waitUntil(deadlineSeconds: 10, "the port") {
+        try await waitUntil(deadlineSeconds: 60, "the port") {
             second = try? HTTPServer.start(.init(port: first.port)) { _ in .text(200, "") }
             return second != nil
         }

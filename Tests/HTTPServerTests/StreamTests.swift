@@ -33,7 +33,7 @@ import Testing
         }
 
         func stream(_ index: Int = 0) async throws -> HTTPStream {
-            try await waitUntil(deadlineSeconds: 20, "the stream") { self.count > index }
+            try await waitUntil(deadlineSeconds: 60, "the stream") { self.count > index }
             return state.withLock { $0.all[index] }
         }
     }
@@ -81,7 +81,7 @@ import Testing
         try await withServer(handler: { _ in streams.open() }) { server in
             let answer = try await Client(port: server.port).exchange("HEAD", "/")
             #expect(answer?.status == 200)
-            try await waitUntil(deadlineSeconds: 20, "the end") { streams.closed == 1 }
+            try await waitUntil(deadlineSeconds: 60, "the end") { streams.closed == 1 }
         }
     }
 
@@ -95,7 +95,7 @@ import Testing
             }
             // Those that leave before the answer too.
             for _ in 0..<10 { try await Client(port: server.port).send("GET", "/") }
-            try await waitUntil(deadlineSeconds: 20, "the end of all") {
+            try await waitUntil(deadlineSeconds: 60, "the end of all") {
                 streams.count >= 10 && streams.closed == streams.count
                     && server.connectionCount == 0
             }
@@ -129,7 +129,7 @@ import Testing
             try await client.send("GET", "/")
             _ = try await client.receive(isHead: true)
             try await streams.stream().send([UInt8](repeating: 0x78, count: 16 << 20))
-            try await waitUntil(deadlineSeconds: 20, "the end") { streams.closed == 1 }
+            try await waitUntil(deadlineSeconds: 60, "the end") { streams.closed == 1 }
             withExtendedLifetime(client) {}
         }
     }
@@ -143,7 +143,7 @@ import Testing
             try await client.send("GET", "/")
             _ = try await client.receive(isHead: true)
             try await streams.stream().send([UInt8](repeating: 0x78, count: 16 << 20))
-            try await waitUntil(deadlineSeconds: 20, "the end") {
+            try await waitUntil(deadlineSeconds: 60, "the end") {
                 try? await client.send("x")
                 return streams.closed == 1
             }

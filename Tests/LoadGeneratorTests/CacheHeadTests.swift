@@ -33,14 +33,14 @@ import Testing
     }
 
     @Test func hitsAndMissesAreCounted() {
-        var counts = LoadCounts()
-        CacheFinding.unknown.count(bytes: 1, into: &counts)
-        CacheFinding.hit(ageSeconds: 10).count(bytes: 30, into: &counts)
-        CacheFinding.hit(ageSeconds: nil).count(bytes: 30, into: &counts)
-        CacheFinding.hit(ageSeconds: 20).count(bytes: 30, into: &counts)
-        CacheFinding.miss.count(bytes: 10, into: &counts)
-        #expect(counts.cacheHitRatio == 0.75 && counts.cacheByteHitRatio == 0.9)
-        #expect(counts.meanCacheAgeSeconds == 15)
-        #expect(LoadCounts().cacheHitRatio == nil && LoadCounts().meanCacheAgeSeconds == nil)
+        var cache = LoadCounts.Cache()
+        CacheFinding.unknown.count(bytes: 1, into: &cache)
+        CacheFinding.hit(ageSeconds: 10).count(bytes: 30, into: &cache)
+        CacheFinding.hit(ageSeconds: nil).count(bytes: 30, into: &cache)
+        CacheFinding.hit(ageSeconds: 20).count(bytes: 30, into: &cache)
+        CacheFinding.miss.count(bytes: 10, into: &cache)
+        #expect(cache.hitRatio == 0.75 && cache.byteHitRatio == 0.9)
+        #expect(cache.meanAgeSeconds == 15)
+        #expect(LoadCounts.Cache().hitRatio == nil && LoadCounts.Cache().meanAgeSeconds == nil)
     }
 }

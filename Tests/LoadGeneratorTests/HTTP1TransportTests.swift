@@ -81,8 +81,8 @@ import Transfer
         let run = try await Self.run(
             url, addresses: ["edge.test": ["::1", "127.0.0.2", "127.0.0.1"]])
         #expect(run.total.errors == [:])
-        #expect(run.counts.succeeded == 6)
-        #expect(run.counts.connections == 2)
+        #expect(run.counts.requests.succeeded == 6)
+        #expect(run.counts.requests.connections == 2)
         #expect(origin.requests.first?.headers["host"] == "edge.test:\(origin.port)")
 
         let none = try await Self.run(url, addresses: ["edge.test": ["::1", "127.0.0.2"]])
@@ -98,7 +98,7 @@ import Transfer
             "http://edge.test:\(origin.port)/a",
             addresses: ["edge.test": ["127.0.0.2", "127.0.0.1"]], timeoutSeconds: 4)
         #expect(run.total.errors == [:])
-        #expect(run.counts.succeeded == 6)
+        #expect(run.counts.requests.succeeded == 6)
         #expect((run.total[.connect]?.minimum ?? 0) >= 1_000_000)
         _ = full
     }
@@ -106,7 +106,7 @@ import Transfer
     @Test func aHostWithoutAddressesIsNotFound() async throws {
         let run = try await Self.run("http://edge.test/", addresses: [:])
         #expect(run.total.errors == ["origin.dns": 6])
-        #expect(run.counts.connections == 0)
+        #expect(run.counts.requests.connections == 0)
     }
 
     /// Each connection's address is judged, and not the host's name.

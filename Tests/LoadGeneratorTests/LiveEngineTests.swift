@@ -53,14 +53,14 @@ import Testing
     }
 
     private func check(_ run: EngineRun, seconds range: ClosedRange<Double>) {
-        #expect(run.counts.viewersStarted == 3)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.viewers.started == 3)
+        #expect(run.counts.viewers.failed == 0)
         #expect(run.total.errors == [:])
         // Ten seconds each, less the start.
-        #expect(run.counts.playedSeconds > 3 * 8, "\(run.counts.playedSeconds)")
+        #expect(run.counts.playback.playedSeconds > 3 * 8, "\(run.counts.playback.playedSeconds)")
         let latency = Double(run.total[.liveLatency]?.value(quantile: 0.5) ?? 0) / 1e6
         #expect(range.contains(latency), "\(latency)")
-        #expect(run.counts.liveSkips == 0)
+        #expect(run.counts.live.skips == 0)
     }
 
     /// The numbers of the requested segments of each viewer are consecutive.
@@ -89,11 +89,11 @@ import Testing
         let counts = segments(origin, ".ts")
         #expect(counts.count >= 10)
         #expect(counts.values.allSatisfy { $0 <= 4 }, "\(counts)")
-        #expect(run.counts.segments >= 3 * 9)
+        #expect(run.counts.playback.segments >= 3 * 9)
         let lists = origin.requests().count { $0.target == "/live.m3u8" }
         #expect(lists >= 3 * 9 && lists <= 3 * 22 + 2, "\(lists)")
-        #expect(run.counts.playlistReloads > 3 * 7)
-        #expect(run.counts.stalePlaylists == 0)
+        #expect(run.counts.live.playlistReloads > 3 * 7)
+        #expect(run.counts.live.stalePlaylists == 0)
     }
 
     @Test func videoAndAudioAreFollowedBesideEachOther() async throws {
@@ -132,7 +132,7 @@ import Testing
         let run = try await play("\(origin.url)/live.mpd", .dash)
         check(run, seconds: 1...6.5)
         #expect(segments(origin, ".m4s").count >= 18)
-        #expect(run.counts.playlistReloads > 3 * 5)
+        #expect(run.counts.live.playlistReloads > 3 * 5)
     }
 
     @Test func aTitleThatEndsIsPlayedToItsEnd() async throws {
@@ -147,10 +147,10 @@ import Testing
         scenario.targets = [LoadTarget(name: "t", source: .url("\(origin.url)/live.m3u8", .hls))]
         scenario.user = .viewers(ViewerSettings())
         let plan = try await preflight(scenario).plan
-        let run = try await EngineRun(plan, scenario, threads: 1) { $0.counts.viewersEnded == 2 }
+        let run = try await EngineRun(plan, scenario, threads: 1) { $0.counts.viewers.ended == 2 }
         #expect(try await packager.wait() == .exited(0))
-        #expect(run.counts.viewersEnded == 2)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.viewers.ended == 2)
+        #expect(run.counts.viewers.failed == 0)
         let counts = segments(origin, ".ts")
         #expect(counts.keys.contains("/8.ts"), "\(counts)")
     }

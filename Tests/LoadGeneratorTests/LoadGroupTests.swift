@@ -22,14 +22,14 @@ import Testing
             if interval.second == 0 { gate.open() }
             return false
         }
-        #expect(run.counts.failed > 0 && run.counts.succeeded > 0)
+        #expect(run.counts.requests.failed > 0 && run.counts.requests.succeeded > 0)
         for metric in [LoadMetric.total, .totalUncorrected, .firstByte, .firstByteUncorrected] {
-            #expect(run.total[metric]?.total == run.counts.succeeded)
+            #expect(run.total[metric]?.total == run.counts.requests.succeeded)
         }
         for metric in [LoadMetric.failed, .failedUncorrected] {
-            #expect(run.total[metric]?.total == run.counts.failed)
+            #expect(run.total[metric]?.total == run.counts.requests.failed)
         }
-        #expect(run.total[.sendDelay]?.total == run.counts.ended)
+        #expect(run.total[.sendDelay]?.total == run.counts.requests.ended)
         let urls = run.outcome.breakdown.urls
         let busy = try #require(urls[origin.url("/busy")])
         #expect(busy.failed == busy.requests && busy.totalMicroseconds == 0)
@@ -56,7 +56,8 @@ import Testing
         let statuses = try #require(groups[.status])
         #expect(Set(statuses.keys) == ["200", "503", "none"])
         for (name, count) in [
-            ("200", run.counts.succeeded), ("503", run.total.errors["origin.http.503"] ?? 0),
+            ("200", run.counts.requests.succeeded),
+            ("503", run.total.errors["origin.http.503"] ?? 0),
             ("none", run.total.errors["origin.connect"] ?? 0),
         ] {
             // The times of failures are those of their status.
@@ -65,7 +66,7 @@ import Testing
         let targets = try #require(groups[.target])
         #expect(targets["file 0"]?.failed == targets["file 0"]?.requests)
         #expect(targets["file 0"]?.total.isEmpty == true)
-        #expect(targets["file 1"]?.total.total == run.counts.succeeded)
+        #expect(targets["file 1"]?.total.total == run.counts.requests.succeeded)
         #expect(targets.values.reduce(0) { $0 + $1.requests } == 300)
         #expect(groups[.kind]?["playlist"]?.requests == targets["file 0"]?.requests)
         #expect(groups[.rendition]?.keys.sorted() == ["high"])

@@ -136,8 +136,8 @@ import Testing
         // nginx closes a connection after a thousand.
         scenario.caps.requests = 50
         let run = try await EngineRun(try await preflight(scenario).plan, scenario, threads: 1)
-        #expect(run.counts.failed == 0 && run.counts.succeeded > 1)
-        #expect(run.counts.connections == 1)
+        #expect(run.counts.requests.failed == 0 && run.counts.requests.succeeded > 1)
+        #expect(run.counts.requests.connections == 1)
 
         scenario = self.scenario(["http://127.0.0.1:\(secure.plain)/a"])
         scenario.http.version = .http2
@@ -148,8 +148,9 @@ import Testing
             scenario.http.keepsAlive = false
         }
         let plain = try await EngineRun(try await preflight(scenario).plan, scenario, threads: 1)
-        #expect(plain.counts.failed == 0 && plain.counts.succeeded > 1)
-        #expect(message == nil || plain.counts.connections == plain.counts.succeeded)
+        #expect(plain.counts.requests.failed == 0 && plain.counts.requests.succeeded > 1)
+        #expect(
+            message == nil || plain.counts.requests.connections == plain.counts.requests.succeeded)
     }
 
     @Test func manifestsAreFetchedInTheSameVersion() async throws {

@@ -123,7 +123,7 @@ import Transfer
             probe: FixedProbe())
         #expect(outcome.publicHosts.map(\.host) == ["127.0.0.1"])
         let run = try await EngineRun(outcome, scenario)
-        #expect(run.counts.succeeded == 0)
+        #expect(run.counts.requests.succeeded == 0)
         #expect(run.total.errors.keys.map { $0 } == ["origin.addressNotOfTarget"])
         #expect(origin.requests.isEmpty)
     }
@@ -184,6 +184,6 @@ import Transfer
         let run = try await EngineRun(plan, .closed(users: 1, seconds: 0.2))
         let urls = run.outcome.breakdown.urls
         #expect(urls.keys.map { $0 } == ["http://…@127.0.0.1:\(origin.port)/a?…"])
-        #expect(urls.values.first?.requests == run.counts.succeeded)
+        #expect(urls.values.first?.requests == run.counts.requests.succeeded)
     }
 }

@@ -119,13 +119,13 @@ import Titles
         let run = try await Self.run(
             LoadPlan(files: [origin.url("/a")]), Self.requests(4), libcurl: libcurl)
         #expect(run.total.errors == (wanted.code.map { [$0.rawValue: 4] } ?? [:]))
-        #expect(run.counts.succeeded == (wanted.code == nil ? 4 : 0))
-        #expect(run.counts.sent == 4)
-        #expect(run.counts.bytes == wanted.bytes)
-        #expect(run.counts.connections == wanted.connections)
+        #expect(run.counts.requests.succeeded == (wanted.code == nil ? 4 : 0))
+        #expect(run.counts.requests.sent == 4)
+        #expect(run.counts.requests.bytes == wanted.bytes)
+        #expect(run.counts.requests.connections == wanted.connections)
         #expect(run.total[.connect]?.total == wanted.connections)
-        #expect((run.total[.firstByte]?.total ?? 0) == run.counts.succeeded)
-        #expect((run.total[.failed]?.total ?? 0) == run.counts.failed)
+        #expect((run.total[.firstByte]?.total ?? 0) == run.counts.requests.succeeded)
+        #expect((run.total[.failed]?.total ?? 0) == run.counts.requests.failed)
         #expect(Int64(origin.acceptedConnections) == wanted.connections)
         #expect(origin.count("/a") == 4)
     }
@@ -154,7 +154,7 @@ import Titles
         let plan = LoadPlan(files: ["http://127.0.0.1:1/", "http://[::1]:1/"])
         let run = try await Self.run(plan, Self.requests(6, users: 3), libcurl: libcurl)
         #expect(run.total.errors == ["origin.connect": 6])
-        #expect(run.counts.connections == 0)
+        #expect(run.counts.requests.connections == 0)
         #expect(run.total[.connect] == nil)
         #expect(run.total[.firstByte] == nil)
         #expect(run.total[.failed]?.total == 6 && run.total[.total] == nil)
@@ -173,13 +173,13 @@ import Titles
         let run = try await Self.run(
             LoadPlan(files: [origin.url("/a")]), Self.requests(5), libcurl: libcurl)
         #expect(run.total.errors == [:])
-        #expect(run.counts.succeeded == 5)
-        #expect(run.counts.sent == 5)
+        #expect(run.counts.requests.succeeded == 5)
+        #expect(run.counts.requests.sent == 5)
         // The server's log has them twice.
         #expect(origin.count("/a") == 9)
-        #expect(run.counts.resent == 4)
+        #expect(run.counts.requests.resent == 4)
         #expect(origin.acceptedConnections == 5)
-        #expect(run.counts.connections == 5)
+        #expect(run.counts.requests.connections == 5)
     }
 
     @Test(arguments: both) func nginxClosesConnectionsThatAreIdle(libcurl: Bool) async throws {
@@ -191,9 +191,9 @@ import Titles
         scenario.think = .constant(seconds: 1.5)
         let run = try await Self.run(
             LoadPlan(files: ["\(server.url)/a"]), scenario, libcurl: libcurl)
-        #expect(run.counts.succeeded == 2)
-        #expect(run.counts.failed == 0)
-        #expect(run.counts.connections == 2)
+        #expect(run.counts.requests.succeeded == 2)
+        #expect(run.counts.requests.failed == 0)
+        #expect(run.counts.requests.connections == 2)
     }
 
     @Test(arguments: both) func connectionsAreBounded(libcurl: Bool) async throws {
@@ -205,9 +205,9 @@ import Titles
         let run = try await Self.run(plan, scenario, libcurl: libcurl) {
             $0.viewerConnections = 3 * 64 + 10
         }
-        #expect(run.counts.viewersStarted == 40)
-        #expect(run.counts.failed == 0)
-        #expect(run.counts.connections >= 20)
+        #expect(run.counts.viewers.started == 40)
+        #expect(run.counts.requests.failed == 0)
+        #expect(run.counts.requests.connections >= 20)
         #expect(origin.connections.peak <= 12)
     }
 
@@ -230,7 +230,7 @@ import Titles
         #expect(run.total[.failed]?.total == 6)
         #expect((run.total[.failed]?.minimum ?? 0) >= 399_000)
         #expect((run.total[.failed]?.maximum ?? 0) < 2_000_000)
-        #expect(run.counts.connections == 6)
+        #expect(run.counts.requests.connections == 6)
     }
 
     @Test(arguments: both) func whoDoesNotTakeConnectionsIsNotWaitedForLonger(
@@ -242,7 +242,7 @@ import Titles
         let run = try await Self.run(
             LoadPlan(files: ["http://127.0.0.1:\(full.port)/"]), scenario, libcurl: libcurl)
         #expect(run.total.errors == ["origin.timeout": 2])
-        #expect(run.counts.connections == 0)
+        #expect(run.counts.requests.connections == 0)
         #expect((run.total[.failed]?.minimum ?? 0) >= 299_000)
         #expect((run.total[.failed]?.maximum ?? 0) < 5_000_000)
     }
@@ -270,9 +270,9 @@ import Titles
             sha256: SHA256Digest(hashing: Array("hello, world".utf8)).description)
         let run = try await Self.run(plan, scenario, libcurl: libcurl)
         #expect(run.total.errors == [:])
-        #expect(run.counts.succeeded == Int64(answer.count - 1))
-        #expect(run.counts.bytes == Int64(12 * (answer.count - 1)))
-        #expect(run.counts.connections == 1)
+        #expect(run.counts.requests.succeeded == Int64(answer.count - 1))
+        #expect(run.counts.requests.bytes == Int64(12 * (answer.count - 1)))
+        #expect(run.counts.requests.connections == 1)
     }
 
     @Test(arguments: [LoadBodies.checked, .discarded], both)
@@ -287,15 +287,15 @@ import Titles
             files: ["\(server.url)/a"], sha256: SHA256Digest(hashing: bytes).description)
         let run = try await Self.run(plan, scenario, libcurl: libcurl)
         #expect(run.total.errors == [:])
-        #expect(run.counts.bytes == 12 * 3_000_001)
-        #expect(run.counts.connections == 3)
+        #expect(run.counts.requests.bytes == 12 * 3_000_001)
+        #expect(run.counts.requests.connections == 3)
         // A part of it alone.
         var part = plan
         part.objects[0].range = SegmentRange(offset: 2_000_000, length: nil)
         part.objects[0].sha256 = SHA256Digest(hashing: Array(bytes[2_000_000...])).description
         let ranged = try await Self.run(part, scenario, libcurl: libcurl)
         #expect(ranged.total.errors == [:])
-        #expect(ranged.counts.bytes == 12 * 1_000_001)
+        #expect(ranged.counts.requests.bytes == 12 * 1_000_001)
     }
 
     @Test(arguments: both) func aCapOfBytesEndsABodyInItsMidst(libcurl: Bool) async throws {
@@ -306,10 +306,10 @@ import Titles
         let run = try await Self.run(
             LoadPlan(files: [origin.url("/a")]), scenario, libcurl: libcurl)
         #expect(run.outcome.ending == .capped)
-        #expect(run.counts.bytes <= 3_000_000)
-        #expect(run.counts.bytes > 2_000_000)
-        #expect(run.counts.unfinished == 2)
-        #expect(run.counts.failed == 0)
+        #expect(run.counts.requests.bytes <= 3_000_000)
+        #expect(run.counts.requests.bytes > 2_000_000)
+        #expect(run.counts.requests.unfinished == 2)
+        #expect(run.counts.requests.failed == 0)
     }
 
     // MARK: What is sent
@@ -329,7 +329,7 @@ import Titles
         scenario.seed = 3
         scenario.caps.requests = 40
         let run = try await Self.run(plan, scenario, libcurl: libcurl) { $0.userAgent = "tester/1" }
-        #expect(run.counts.failed == 0)
+        #expect(run.counts.requests.failed == 0)
         let wanted = [
             "host": "127.0.0.1:\(origin.port)", "user-agent": "tester/1", "accept": "video/*",
             "x-load": "yes, indeed",

@@ -48,12 +48,12 @@ import Testing
         scenario.user = Self.scenario(users: 1, seconds: 1).user
         scenario.stages.append(LoadStage(seconds: 2, from: 0, to: 0))
         let run = try await EngineRun(plan, scenario)
-        #expect(run.counts.planned == 4)
-        #expect(run.counts.viewersStarted == 4)
-        #expect(run.counts.viewersEnded == 4)
-        #expect(run.counts.viewersFailed == 0)
-        #expect(run.counts.segments == 12)
-        #expect(abs(run.counts.playedSeconds - 4 * 0.6) < 1e-6)
+        #expect(run.counts.pacing.planned == 4)
+        #expect(run.counts.viewers.started == 4)
+        #expect(run.counts.viewers.ended == 4)
+        #expect(run.counts.viewers.failed == 0)
+        #expect(run.counts.playback.segments == 12)
+        #expect(abs(run.counts.playback.playedSeconds - 4 * 0.6) < 1e-6)
         #expect(origin.count("/title.m3u8") == 4)
         #expect(origin.count("/init.mp4") == 4)
         #expect(origin.count("/2.m4s") == 4)
@@ -73,11 +73,11 @@ import Testing
         settings.opensConnection = false
         scenario.user = .viewers(settings)
         let run = try await EngineRun(plan, scenario, threads: 1)
-        #expect(run.counts.viewersEnded == 3)
-        #expect(run.counts.segments == 9)
+        #expect(run.counts.viewers.ended == 3)
+        #expect(run.counts.playback.segments == 9)
         // The three come a second after one another, and each is done within it.
         #expect(origin.acceptedConnections == 1)
-        #expect(run.counts.connections == 1)
+        #expect(run.counts.requests.connections == 1)
     }
 
     @Test func aSegmentThatDoesNotComeStallsItsViewer() async throws {
@@ -90,13 +90,13 @@ import Testing
             plan, Self.scenario(users: 1, seconds: 3), threads: 1
         ) { interval in
             if interval.second == 0 {
-                #expect(interval.counts.stalledSeconds > 0)
+                #expect(interval.counts.playback.stalledSeconds > 0)
                 gate.open()
             }
-            return interval.counts.viewersEnded > 0
+            return interval.counts.viewers.ended > 0
         }
-        #expect(run.counts.stalls >= 1)
-        #expect(run.counts.lateSegments >= 1)
+        #expect(run.counts.playback.stalls >= 1)
+        #expect(run.counts.playback.lateSegments >= 1)
         #expect((run.total[.stall]?.maximum ?? 0) > 200_000)
     }
 
@@ -106,8 +106,8 @@ import Testing
         origin.route("/1.m4s", .init(404, text: "no"))
         let run = try await EngineRun(
             plan, Self.scenario(users: 1, seconds: 20), threads: 1
-        ) { $0.counts.viewersFailed > 0 }
-        #expect(run.counts.viewersFailed == 1)
+        ) { $0.counts.viewers.failed > 0 }
+        #expect(run.counts.viewers.failed == 1)
         // Tried three times before the viewer failed.
         #expect(run.total.errors["origin.http.404"] ?? 0 >= 3)
     }
@@ -125,9 +125,9 @@ import Testing
         scenario.http.timeoutSeconds = 2.5
         let run = try await EngineRun(plan, scenario)
         gate.open()
-        #expect(run.counts.viewersNotStarted == 4)
-        #expect(run.counts.viewersEnded == 4)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.viewers.notStarted == 4)
+        #expect(run.counts.viewers.ended == 4)
+        #expect(run.counts.viewers.failed == 0)
         let startup = try #require(run.total[.startup])
         #expect(startup.total == 4)
         // Due at 0, 0.25, 0.5 and 0.75 s of 2.
@@ -142,10 +142,10 @@ import Testing
         var scenario = Self.scenario(users: 6, seconds: 1)
         scenario.stages.append(LoadStage(seconds: 2, from: 2, to: 2))
         let run = try await EngineRun(plan, scenario)
-        #expect(run.intervals.prefix(2).map(\.counts.viewers) == [6, 2])
-        #expect(run.counts.viewersStarted == 6)
-        #expect(run.counts.viewersEnded == 6)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.intervals.prefix(2).map(\.counts.levels.viewers) == [6, 2])
+        #expect(run.counts.viewers.started == 6)
+        #expect(run.counts.viewers.ended == 6)
+        #expect(run.counts.viewers.failed == 0)
     }
 
     @Test func viewersOfTheOpenModelAreBounded() async throws {
@@ -154,19 +154,19 @@ import Testing
         var scenario = LoadScenario.open(rate: 10, seconds: 1)
         scenario.user = Self.scenario(users: 1, seconds: 1).user
         let run = try await EngineRun(plan, scenario, adjust: { $0.maxViewers = 3 })
-        #expect(run.counts.planned == 10)
-        #expect(run.counts.viewersStarted == 3)
-        #expect(run.counts.viewersRefused == 7)
-        #expect(run.counts.missedSends == 7)
+        #expect(run.counts.pacing.planned == 10)
+        #expect(run.counts.viewers.started == 3)
+        #expect(run.counts.viewers.rejected == 7)
+        #expect(run.counts.pacing.missedSends == 7)
     }
 
     @Test func whoStillWatchesAtTheEndIsNotAFailure() async throws {
         let origin = try FaultOrigin()
         let plan = Self.plan(origin, count: 50, seconds: 2)
         let run = try await EngineRun(plan, Self.scenario(users: 3, seconds: 1))
-        #expect(run.counts.viewersStarted == 3)
-        #expect(run.counts.viewersEnded == 3)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.viewers.started == 3)
+        #expect(run.counts.viewers.ended == 3)
+        #expect(run.counts.viewers.failed == 0)
         #expect(run.outcome.ending == .finished)
     }
 }

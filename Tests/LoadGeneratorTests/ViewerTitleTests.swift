@@ -77,14 +77,14 @@ import Transfer
                     "a-1.m4s", "k2", "v-2.m4s", "a-2.m4s", "v-b.mp4", "v-3.m4s", "a-b.mp4",
                     "a-3.m4s", "v-4.m4s", "a-4.m4s",
                 ].map { "/t/\($0)" })
-        #expect(one.counts.succeeded == 17)
-        #expect(one.counts.segments == 8)
-        #expect(one.counts.viewersFailed == 0)
-        #expect(abs(one.counts.playedSeconds - 0.4) < 1e-6)
+        #expect(one.counts.requests.succeeded == 17)
+        #expect(one.counts.playback.segments == 8)
+        #expect(one.counts.viewers.failed == 0)
+        #expect(abs(one.counts.playback.playedSeconds - 0.4) < 1e-6)
         #expect(one.total[.startup]?.total == 1)
 
         let three = try await play(.hls, "/t/main.m3u8", viewers: 3)
-        #expect(three.counts.succeeded == 51)
+        #expect(three.counts.requests.succeeded == 51)
         for path in Set(one.paths) {
             #expect(three.paths.count { $0 == path } == 3 * one.paths.count { $0 == path })
         }
@@ -113,7 +113,7 @@ import Transfer
         let run = try await play(.hls, "/t/main.m3u8", viewers: 1)
         #expect(
             run.paths == ["main.m3u8", "ad.ts", "k2", "film.ts", "end.ts"].map { "/t/\($0)" })
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.viewers.failed == 0)
     }
 
     @Test func aTitleOfSeveralPeriodsIsAskedForWithTheSectionsOfEach() async throws {
@@ -135,7 +135,7 @@ import Transfer
         #expect(
             run.paths
                 == ["main.mpd", "p1/vi", "p1/v1", "p1/v2", "p2/vi", "p2/v1"].map { "/t/\($0)" })
-        #expect(run.counts.segments == 3)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.playback.segments == 3)
+        #expect(run.counts.viewers.failed == 0)
     }
 }

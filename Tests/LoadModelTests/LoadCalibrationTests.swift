@@ -7,8 +7,8 @@ import Testing
     /// A second in which so many requests took 20 ms each, the half of them 60 ms from when they were due.
     private static func result(requests: Int64, cores: Int = 1) -> LoadResult {
         var interval = LoadInterval(second: 0)
-        interval.counts.succeeded = requests
-        interval.counts.bytes = requests * 1_000
+        interval.counts.requests.succeeded = requests
+        interval.counts.requests.bytes = requests * 1_000
         interval.counts.cpuSeconds = 0.5
         for index in 0..<requests {
             interval.record(20_000, .totalUncorrected)
@@ -23,7 +23,7 @@ import Testing
 
     @Test func whatEndsAfterTheLoadMakesAPoolNoFaster() throws {
         var result = Self.result(requests: 200)
-        result.total.counts.succeededAfterEnd = 20
+        result.total.counts.afterEnd.succeeded = 20
         let run = try #require(result.poolMeasurement(workers: 1))
         #expect(run.segmentsPerSecond == 90)
         #expect(run.segmentBytes == 1_000)
@@ -91,9 +91,9 @@ import Testing
     /// A tenth fails soon, with a page of its own.
     @Test func failedRequestsAreInNeitherSizesNorTimes() throws {
         var result = Self.result(requests: 180)
-        result.total.counts.failed = 20
-        result.total.counts.bytes += 20 * 300
-        result.total.counts.failedBytes = 20 * 300
+        result.total.counts.requests.failed = 20
+        result.total.counts.requests.bytes += 20 * 300
+        result.total.counts.requests.failedBytes = 20 * 300
         for _ in 0..<20 {
             result.total.record(500, .failedUncorrected)
         }
@@ -123,7 +123,7 @@ import Testing
                 "lost a worker",
                 { $0.shards = [LoadShardReport(index: 0, worker: "a", state: .lost)] }
             ),
-            ("nothing was fetched", { $0.total.counts.succeeded = 0 }),
+            ("nothing was fetched", { $0.total.counts.requests.succeeded = 0 }),
         ]
         for (reason, change) in changes {
             var result = Self.result(requests: 200)

@@ -16,7 +16,7 @@ import Testing
         for second in 0..<9 {
             var interval = LoadInterval(second: second)
             interval.isMeasured = second % 2 == 0
-            interval.counts.succeeded = Int64(second)
+            interval.counts.requests.succeeded = Int64(second)
             interval.counts.cpuSeconds = 0.1
             interval.errors["origin.timeout"] = 3
             interval.machines["m"] = LoadMachine(
@@ -77,8 +77,8 @@ import Testing
 
     private static func document() throws -> [String: Any] {
         var interval = LoadInterval(second: 3)
-        interval.counts.succeeded = 5
-        interval.counts.playedBits = 3e15
+        interval.counts.requests.succeeded = 5
+        interval.counts.playback.playedBits = 3e15
         interval.errors["origin.timeout"] = 2
         interval.machines["m"] = LoadMachine(name: "edge-1", cpus: [0, 1], cpuSeconds: 0.5)
         let data = try JSONEncoder().encode(interval)

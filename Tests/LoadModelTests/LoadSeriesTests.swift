@@ -11,8 +11,8 @@ extension LoadSecond {
     private static func second(_ number: Int, isMeasured: Bool = true) -> LoadSecond {
         var interval = LoadInterval(second: number)
         interval.isMeasured = isMeasured
-        interval.counts.succeeded = 1
-        interval.counts.inFlight = Int64(number)
+        interval.counts.requests.succeeded = 1
+        interval.counts.levels.inFlight = Int64(number)
         interval.errors["origin.reset"] = 1
         interval.record(Int64(number), .total)
         return LoadSecond(interval)
@@ -47,10 +47,10 @@ extension LoadSecond {
         #expect(last.end == count)
         #expect(rows.filter { !$0.isMeasured }.reduce(0) { $0 + $1.lengthSeconds } == 3)
         for row in rows {
-            #expect(row.counts.succeeded == Int64(row.lengthSeconds))
+            #expect(row.counts.requests.succeeded == Int64(row.lengthSeconds))
             #expect(row.loadSeconds == row.lengthSeconds)
             #expect(row.errors == ["origin.reset": Int64(row.lengthSeconds)])
-            #expect(row.counts.inFlight == Int64(row.end - 1))
+            #expect(row.counts.levels.inFlight == Int64(row.end - 1))
             let histogram = try Histogram(text: try #require(row.totalText))
             #expect(histogram.total == Int64(row.lengthSeconds))
             #expect(histogram.minimum == Int64(row.second))

@@ -127,18 +127,18 @@ import Testing
     private func total() -> LoadInterval {
         var total = LoadInterval(second: 0)
         for value in 1...1_000 { total.record(Int64(value) * 1_000, .firstByte) }
-        total.counts.sent = 1_000
-        total.counts.succeeded = 990
-        total.counts.failed = 10
-        total.counts.bytes = 125_000_000
-        total.counts.lateSends = 1
-        total.counts.missedSends = 250
-        total.counts.segments = 400
-        total.counts.lateSegments = 2
-        total.counts.stalledSeconds = 1
-        total.counts.playedSeconds = 99
-        total.counts.viewersEnded = 8
-        total.counts.viewersFailed = 2
+        total.counts.requests.sent = 1_000
+        total.counts.requests.succeeded = 990
+        total.counts.requests.failed = 10
+        total.counts.requests.bytes = 125_000_000
+        total.counts.pacing.lateSends = 1
+        total.counts.pacing.missedSends = 250
+        total.counts.playback.segments = 400
+        total.counts.playback.lateSegments = 2
+        total.counts.playback.stalledSeconds = 1
+        total.counts.playback.playedSeconds = 99
+        total.counts.viewers.ended = 8
+        total.counts.viewers.failed = 2
         return total
     }
 
@@ -168,8 +168,8 @@ import Testing
     ])
     func ratesAreOfTheTimeOfTheLoad(text: String, holds: Bool) throws {
         var total = self.total()
-        total.counts.succeededAfterEnd = 400
-        total.counts.bytesAfterEnd = 50_000_000
+        total.counts.afterEnd.succeeded = 400
+        total.counts.afterEnd.bytes = 50_000_000
         let verdict = try LoadThreshold.parse(text).judge(total, measuredSeconds: 10)
         #expect(verdict.holds == holds, "\(verdict.measured ?? -1)")
     }

@@ -12,7 +12,7 @@ import Testing
         run.run { _, _ in .init(bytes: 1_000, seconds: 0) }
         #expect(run.objects == [0, 100, 101, 102, 103, 104])
         #expect(run.endedAtSeconds == 7)
-        #expect(abs(run.counts.playedSeconds - 7) < 1e-9)
+        #expect(abs(run.counts.playback.playedSeconds - 7) < 1e-9)
     }
 
     @Test("a title that loops is played on without its playlist")
@@ -37,12 +37,12 @@ import Testing
             .init(bytes: 1_000, seconds: object == 103 ? 1_000 : 0.5)
         }
         // Starts at 1.5 s with 2 s, has 4 s at 2 s, nothing at 5.5 s.
-        #expect(run.counts.stalls == 1)
+        #expect(run.counts.playback.stalls == 1)
         #expect(run.interval[.stall]?.maximum == 3_500_000)
-        #expect(abs(run.counts.stalledSeconds - 3.5) < 1e-9)
-        #expect(abs(run.counts.playedSeconds - 4) < 1e-9)
-        #expect(run.counts.viewersEnded == 1)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(abs(run.counts.playback.stalledSeconds - 3.5) < 1e-9)
+        #expect(abs(run.counts.playback.playedSeconds - 4) < 1e-9)
+        #expect(run.counts.viewers.ended == 1)
+        #expect(run.counts.viewers.failed == 0)
     }
 
     @Test("a request that fails is made twice more, after 0.5 and 1 s, and then the viewer fails")
@@ -52,9 +52,9 @@ import Testing
         let tries = run.fetches.filter { $0.object == 103 }.map(\.atSeconds)
         #expect(tries == [2, 2.5, 3.5])
         #expect(run.endedAtSeconds == 3.5)
-        #expect(run.counts.viewersFailed == 1)
+        #expect(run.counts.viewers.failed == 1)
         // 1.5 to 3.5 s.
-        #expect(abs(run.counts.playedSeconds - 2) < 1e-9)
+        #expect(abs(run.counts.playback.playedSeconds - 2) < 1e-9)
     }
 
     @Test("one that fails before it plays has no figures of playing")
@@ -62,7 +62,7 @@ import Testing
         var run = ViewerRun(mediaTitle(segments: 10), settings { _ in })
         run.run { _, _ in .init(bytes: 0, seconds: nil) }
         #expect(run.objects == [0, 0, 0])
-        #expect(run.counts.viewersFailed == 1)
+        #expect(run.counts.viewers.failed == 1)
         #expect(run.interval[.startup] == nil)
         #expect(run.interval[.viewerStalls] == nil)
         #expect(run.interval[.viewerRebuffering] == nil)
@@ -77,8 +77,8 @@ import Testing
             _ = viewer.next(atSeconds: 4)
             viewer.finish(
                 atSeconds: 7, isCutOff: true, usualStartupSeconds: usual, into: &interval)
-            #expect(interval.counts.viewersNotStarted == 1)
-            #expect(interval.counts.viewersFailed == 0)
+            #expect(interval.counts.viewers.notStarted == 1)
+            #expect(interval.counts.viewers.failed == 0)
             #expect(interval[.startup]?.count(within: 3_000_000) ?? 0 == Int64(waits))
         }
     }
@@ -88,8 +88,8 @@ import Testing
         var failed: Set<Int> = []
         var run = ViewerRun(mediaTitle(segments: 4), settings { _ in })
         run.run { object, _ in .init(bytes: 10, seconds: failed.insert(object).inserted ? nil : 0) }
-        #expect(run.counts.viewersFailed == 0)
-        #expect(run.counts.segments == 4)
+        #expect(run.counts.viewers.failed == 0)
+        #expect(run.counts.playback.segments == 4)
     }
 
     @Test("a title without segments ends with its playlist")
@@ -111,10 +111,12 @@ import Testing
         whole.run(answer)
         parts.accounts = true
         parts.run(answer)
-        #expect(abs(whole.counts.playedSeconds - parts.counts.playedSeconds) < 1e-6)
-        #expect(abs(whole.counts.stalledSeconds - parts.counts.stalledSeconds) < 1e-6)
-        #expect(whole.counts.stalls == parts.counts.stalls)
-        #expect(whole.counts.stalls > 0)
+        #expect(
+            abs(whole.counts.playback.playedSeconds - parts.counts.playback.playedSeconds) < 1e-6)
+        #expect(
+            abs(whole.counts.playback.stalledSeconds - parts.counts.playback.stalledSeconds) < 1e-6)
+        #expect(whole.counts.playback.stalls == parts.counts.playback.stalls)
+        #expect(whole.counts.playback.stalls > 0)
     }
 }
 
@@ -144,27 +146,30 @@ import Testing
             return .init(bytes: bytes, seconds: isFailure ? nil : Double(bytes) / rate)
         }
         let counts = run.counts
-        #expect(counts.viewersEnded == 1)
-        #expect(counts.playedSeconds >= 0 && counts.stalledSeconds >= 0)
+        #expect(counts.viewers.ended == 1)
+        #expect(counts.playback.playedSeconds >= 0 && counts.playback.stalledSeconds >= 0)
         if let startup = run.interval[.startup]?.maximum, let ended = run.endedAtSeconds {
-            let sum = Double(startup) / 1_000_000 + counts.playedSeconds + counts.stalledSeconds
+            let sum =
+                Double(startup) / 1_000_000 + counts.playback.playedSeconds
+                + counts.playback.stalledSeconds
             #expect(abs(sum - (ended - Double(seed))) < 1e-3)
         }
         if let ratio = run.interval[.viewerRebuffering]?.maximum {
             #expect((0...1_000_000).contains(ratio))
         }
         let watched = settings.watchSeconds ?? .infinity
-        #expect(counts.playedSeconds <= watched + 1e-6)
+        #expect(counts.playback.playedSeconds <= watched + 1e-6)
         // A segment of each track may reach over what is watched.
         let tracks = title.audio == nil ? 1.0 : 2
-        #expect(Double(counts.segments) * seconds <= (watched + seconds) * tracks + 1e-6)
-        #expect(counts.lateSegments <= counts.segments)
+        #expect(Double(counts.playback.segments) * seconds <= (watched + seconds) * tracks + 1e-6)
+        #expect(counts.playback.lateSegments <= counts.playback.segments)
         if !run.viewer.hasFailed, settings.watchSeconds == nil {
             #expect(
-                abs(counts.playedSeconds - seconds * Double(title.video[0].segments.count)) < 1e-6)
+                abs(counts.playback.playedSeconds - seconds * Double(title.video[0].segments.count))
+                    < 1e-6)
         }
         if !run.viewer.hasFailed, let watch = settings.watchSeconds, settings.loops {
-            #expect(abs(counts.playedSeconds - watch) < 1e-6)
+            #expect(abs(counts.playback.playedSeconds - watch) < 1e-6)
         }
     }
 }

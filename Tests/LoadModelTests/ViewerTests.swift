@@ -14,16 +14,16 @@ import Testing
         #expect(run.objects == [0, 100, 101, 102, 103, 104])
         // Four requests of half a second come before the first frame.
         #expect(run.interval[.startup]?.maximum == 2_000_000)
-        #expect(run.counts.stalls == 0)
-        #expect(run.counts.lateSegments == 0)
-        #expect(run.counts.segments == 4)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(run.counts.playback.lateSegments == 0)
+        #expect(run.counts.playback.segments == 4)
         // Eight seconds are played from then on.
         #expect(run.endedAtSeconds == 20)
-        #expect(abs(run.counts.playedSeconds - 8) < 1e-9)
+        #expect(abs(run.counts.playback.playedSeconds - 8) < 1e-9)
         #expect(run.interval[.viewerBitRate]?.maximum == 1_000)
         #expect(run.interval[.viewerRebuffering]?.maximum == 0)
-        #expect(run.counts.viewersEnded == 1)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.viewers.ended == 1)
+        #expect(run.counts.viewers.failed == 0)
     }
 
     @Test("segments that take longer than they play make a stall each, of a known length")
@@ -32,9 +32,9 @@ import Testing
         run.run { object, _ in .init(bytes: 100_000, seconds: object <= 100 ? 0.25 : 3) }
         // Playing starts at 3.5 s; each of the three others comes 1 s after there was nothing left.
         #expect(run.interval[.startup]?.maximum == 3_500_000)
-        #expect(run.counts.stalls == 3)
-        #expect(run.counts.lateSegments == 3)
-        #expect(abs(run.counts.stalledSeconds - 3) < 1e-9)
+        #expect(run.counts.playback.stalls == 3)
+        #expect(run.counts.playback.lateSegments == 3)
+        #expect(abs(run.counts.playback.stalledSeconds - 3) < 1e-9)
         #expect(run.interval[.stall]?.total == 3)
         #expect(run.interval[.stall]?.minimum == 1_000_000)
         #expect(run.interval[.viewerStalls]?.maximum == 3)
@@ -52,9 +52,9 @@ import Testing
             .init(bytes: 100_000, seconds: object <= 100 ? 0 : object == 105 ? 9 : 1)
         }
         // Two segments at 2 s; at 4 s four are there, of which 6 s are left; the fifth comes at 13 s, 3 s late.
-        #expect(run.counts.stalls == 1)
-        #expect(run.counts.lateSegments == 1)
-        #expect(abs(run.counts.stalledSeconds - 4) < 1e-9)
+        #expect(run.counts.playback.stalls == 1)
+        #expect(run.counts.playback.lateSegments == 1)
+        #expect(abs(run.counts.playback.stalledSeconds - 4) < 1e-9)
         #expect(run.interval[.stall]?.maximum == 4_000_000)
     }
 
@@ -63,9 +63,9 @@ import Testing
         var run = ViewerRun(
             mediaTitle(segments: 50, seconds: 0.1), settings { $0.startupSeconds = 0.1 })
         run.run { _, _ in .init(bytes: 100_000, seconds: 0.1) }
-        #expect(run.counts.stalls == 0)
-        #expect(run.counts.lateSegments == 0)
-        #expect(run.counts.stalledSeconds == 0)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(run.counts.playback.lateSegments == 0)
+        #expect(run.counts.playback.stalledSeconds == 0)
     }
 
     @Test("nothing is requested while the buffer is full, and one segment at a time after that")
@@ -109,9 +109,9 @@ import Testing
         #expect(run.objects == [0, 100, 500, 510, 101, 102, 501, 103, 511, 104])
         // Five requests of a quarter of a second come before the first frame; later ones are not waited for.
         #expect(run.interval[.startup]?.maximum == 1_250_000)
-        #expect(run.counts.segments == 4)
-        #expect(run.counts.stalls == 0)
-        #expect(abs(run.counts.playedSeconds - 8) < 1e-9)
+        #expect(run.counts.playback.segments == 4)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(abs(run.counts.playback.playedSeconds - 8) < 1e-9)
     }
 
     @Test("a key that comes late keeps its segment back")
@@ -120,8 +120,8 @@ import Testing
         // Playing starts at 0 s with 4 s to come; the key of what is next takes 5 s.
         run.run { object, _ in .init(bytes: 16, seconds: object == 501 ? 5 : 0) }
         #expect(run.interval[.stall]?.maximum == 1_000_000)
-        #expect(run.counts.stalls == 1)
-        #expect(run.counts.lateSegments == 1)
+        #expect(run.counts.playback.stalls == 1)
+        #expect(run.counts.playback.lateSegments == 1)
     }
 
     @Test("a key that does not come fails the viewer as a segment would")
@@ -129,7 +129,7 @@ import Testing
         var run = ViewerRun(title(), settings { $0.startupSeconds = 2 })
         run.run { object, _ in .init(bytes: 16, seconds: object == 501 ? nil : 0) }
         #expect(run.fetches.filter { $0.object == 501 }.count == 3)
-        #expect(run.counts.viewersFailed == 1)
+        #expect(run.counts.viewers.failed == 1)
     }
 
     @Test("nothing that a later segment needs is requested while the buffer is full")
@@ -205,10 +205,10 @@ import Testing
             return .init(bytes: bytes, seconds: Double(bytes) * 8 / 5_100_000)
         }
         #expect(run.objects == [0, 100, 101, 300, 302, 303, 304, 305])
-        #expect(run.counts.switches == 1)
+        #expect(run.counts.playback.switches == 1)
         #expect(run.interval[.viewerSwitches]?.maximum == 1)
         // Two seconds of 1 Mbit/s and eight of 4 Mbit/s.
-        #expect(abs(run.counts.playedBits - 34_000_000) < 1)
+        #expect(abs(run.counts.playback.playedBits - 34_000_000) < 1)
         #expect(run.interval[.viewerBitRate]?.maximum == 3_400)
     }
 
@@ -230,7 +230,7 @@ import Testing
             }
         }
         #expect(run.objects == [0, 300, 301, 302, 100, 103, 104])
-        #expect(run.counts.switches == 1)
+        #expect(run.counts.playback.switches == 1)
     }
 
     @Test("the estimate is the lower of two averages with known half-lives, after 128 kB")
@@ -253,7 +253,7 @@ import Testing
             settings { $0.fixedBitsPerSecond = 3_999_999 })
         run.run { _, _ in .init(bytes: 1_000_000, seconds: 0.01) }
         #expect(run.objects == [0, 200, 201, 202, 203, 204, 205])
-        #expect(run.counts.switches == 0)
+        #expect(run.counts.playback.switches == 0)
     }
 
     @Test("a rendition whose segments are cut elsewhere is joined where the buffer ends")
@@ -266,7 +266,7 @@ import Testing
         run.run { object, _ in .init(bytes: object > 100 ? 500_000 : 10, seconds: 0.5) }
         // After the first 2 s the segment from 0 to 4 s has what comes next.
         #expect(run.objects == [0, 100, 101, 200, 201, 202, 203])
-        #expect(abs(run.counts.playedSeconds - 12) < 1e-9)
+        #expect(abs(run.counts.playback.playedSeconds - 12) < 1e-9)
     }
 
     @Test("with separate audio, the track with less in the buffer is requested")
@@ -277,7 +277,7 @@ import Testing
         #expect(run.objects == [0, 100, 900, 101, 901, 102, 902, 103, 903])
         // 4 s of both are there with the seventh object.
         #expect(run.interval[.startup]?.maximum == 1_750_000)
-        #expect(abs(run.counts.playedSeconds - 6) < 1e-9)
+        #expect(abs(run.counts.playback.playedSeconds - 6) < 1e-9)
     }
 
     @Test("without a bit rate in the manifest, it is that of the bytes")

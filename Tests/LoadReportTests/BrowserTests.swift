@@ -36,9 +36,12 @@ import Testing
         let sample = GoldenTests.samples[index]
         var result = sample.result
         result.name = "https://edge.example/" + String(repeating: "title", count: 30)
-        let faults = try await Browser.faults(
-            of: LoadHTML(result, ladder: sample.ladder).text, windowSize: "500,900", scrolls: true)
-        #expect(faults == "[]")
+        for width in [nil, 400] {
+            let faults = try await Browser.faults(
+                of: LoadHTML(result, ladder: sample.ladder).text, windowSize: "500,900",
+                frameWidth: width, scrolls: true)
+            #expect(faults == "[]")
+        }
     }
 
     private func count(_ part: String, in text: String) -> Int {

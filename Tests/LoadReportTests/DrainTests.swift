@@ -27,11 +27,11 @@ import Testing
         var interval = LoadInterval(second: second)
         interval.lengthSeconds = part.length
         interval.loadSeconds = part.load
-        interval.counts.succeeded = part.ended
-        interval.counts.planned = Int64(100 * part.load)
-        interval.counts.bytes = part.ended * 1_000
+        interval.counts.requests.succeeded = part.ended
+        interval.counts.pacing.planned = Int64(100 * part.load)
+        interval.counts.requests.bytes = part.ended * 1_000
         interval.counts.cpuSeconds = 0.2 * part.length
-        interval.counts.inFlight = part.length == 1 ? 7 : 0
+        interval.counts.levels.inFlight = part.length == 1 ? 7 : 0
         for _ in 0..<part.ended { interval.record(1_000, .total) }
         return interval
     }

@@ -27,7 +27,7 @@ import Testing
         let document = try #require(
             try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         let figures = try #require(document["figures"] as? [String: Double])
-        let rate = Double(result.total.counts.succeeded) / 55
+        let rate = Double(result.total.counts.requests.succeeded) / 55
         #expect(abs((figures["requestsPerSecond"] ?? 0) - rate) < 1e-9)
         let metrics = try #require(document["metrics"] as? [String: [String: Any]])
         #expect(metrics["total"]?["p99"] as? Int64 == result.total[.total]?.value(quantile: 0.99))
@@ -55,9 +55,9 @@ import Testing
                 $0 + (Int64($1[column]) ?? -1_000_000)
             }
         }
-        #expect(try sum("succeeded") == result.total.counts.succeeded)
-        #expect(try sum("bytes") == result.total.counts.bytes)
-        #expect(try sum("failed") == result.total.counts.failed)
+        #expect(try sum("succeeded") == result.total.counts.requests.succeeded)
+        #expect(try sum("bytes") == result.total.counts.requests.bytes)
+        #expect(try sum("failed") == result.total.counts.requests.failed)
     }
 
     @Test("a histogram log's seconds add up to the whole, without the warm-up")

@@ -35,7 +35,7 @@ import Testing
     /// What counts of a load that was tried again is its last try.
     @Test func onlyTheLastTryIsDrawn() {
         var ladder = SampleResult.search()
-        ladder.steps[1].result.total.counts.failed = 4_000
+        ladder.steps[1].result.total.counts.requests.failed = 4_000
         ladder.steps.append(.init(level: 400, result: SampleResult.search().steps[1].result))
         let text = LoadHTML(ladder.steps[0].result, ladder: ladder).text
         #expect(!text.contains("400/s, failed: 50 %"))

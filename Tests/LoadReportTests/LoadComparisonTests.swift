@@ -28,9 +28,9 @@ import Testing
                 let took = mean * (0.5 + random.exponential(mean: 0.5))
                 interval.record(Int64(took * 1_000), .total)
             }
-            interval.counts.succeeded = Int64(perSecond)
-            interval.counts.failed = failed
-            interval.counts.bytes = Int64(perSecond) * 1_000
+            interval.counts.requests.succeeded = Int64(perSecond)
+            interval.counts.requests.failed = failed
+            interval.counts.requests.bytes = Int64(perSecond) * 1_000
             _ = recorder.add(interval, of: 1)
         }
         recorder.update {

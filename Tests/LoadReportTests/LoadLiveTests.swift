@@ -41,16 +41,16 @@ import Testing
         mutating func add(second: Int, cpuSeconds: Double = 0.2, late: Int64 = 0) {
             var interval = LoadInterval(second: second)
             interval.isMeasured = second >= 3
-            interval.counts.planned = 10
-            interval.counts.sent = 10
-            interval.counts.succeeded = 8
-            interval.counts.failed = 2
+            interval.counts.pacing.planned = 10
+            interval.counts.requests.sent = 10
+            interval.counts.requests.succeeded = 8
+            interval.counts.requests.failed = 2
             interval.errors["origin.timeout"] = 2
-            interval.counts.bytes = 1_000
+            interval.counts.requests.bytes = 1_000
             interval.counts.cpuSeconds = cpuSeconds
-            interval.counts.lateSends = late
-            interval.counts.inFlight = Int64(second)
-            interval.counts.backlog = 4
+            interval.counts.pacing.lateSends = late
+            interval.counts.levels.inFlight = Int64(second)
+            interval.counts.levels.backlog = 4
             for _ in 0..<10 {
                 interval.record(9_000, .total)
                 interval.record(2_000, .totalUncorrected)
@@ -174,11 +174,11 @@ import Testing
         var run = Run()
         run.begin(scenario)
         var interval = LoadInterval(second: 4)
-        interval.counts.viewers = 7
-        interval.counts.viewersStarted = 9
-        interval.counts.stalls = 2
-        interval.counts.stalledSeconds = 1.5
-        interval.counts.playedSeconds = 30
+        interval.counts.levels.viewers = 7
+        interval.counts.viewers.started = 9
+        interval.counts.playback.stalls = 2
+        interval.counts.playback.stalledSeconds = 1.5
+        interval.counts.playback.playedSeconds = 30
         interval.record(400_000, .startup)
         run.live.add(interval, of: LoadResult())
         let page = try run.page()

@@ -35,13 +35,13 @@ import Testing
         for second in 0..<seconds {
             var interval = LoadInterval(second: second)
             interval.isMeasured = second >= 3
-            interval.counts.succeeded = 40 - errors
-            interval.counts.failed = errors
+            interval.counts.requests.succeeded = 40 - errors
+            interval.counts.requests.failed = errors
             if errors > 0 { interval.errors["origin.timeout"] = errors }
-            interval.counts.bytes = 1_000_000
+            interval.counts.requests.bytes = 1_000_000
             interval.counts.cpuSeconds = cpuSeconds
-            interval.counts.inFlight = 7
-            interval.counts.viewers = 12
+            interval.counts.levels.inFlight = 7
+            interval.counts.levels.viewers = 12
             // Slow at first, so that what is shown is of the last seconds.
             for _ in 0..<40 { interval.record(second < 5 ? 900_000 : 9_000, .total) }
             _ = recorder.add(interval, of: 1)

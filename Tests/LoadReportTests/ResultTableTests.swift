@@ -10,19 +10,19 @@ import Testing
         var recorder = LoadRecorder()
         for second in 0..<10 {
             var interval = LoadInterval(second: second)
-            interval.counts.sent = 100
-            interval.counts.succeeded = 100
-            interval.counts.resent = second == 3 ? 40 : 0
-            interval.counts.viewersStarted = 1
-            interval.counts.viewersAbandoned = second == 0 ? 1 : 0
-            interval.counts.seeks = 2
-            interval.counts.playedSeconds = 9
-            interval.counts.playlistReloads = 5
-            interval.counts.liveSkips = second == 9 ? 1 : 0
-            interval.counts.cacheHits = second < 5 ? 25 : 75
-            interval.counts.cacheMisses = second < 5 ? 75 : 25
-            interval.counts.cacheHitBytes = 100
-            interval.counts.cacheMissBytes = 300
+            interval.counts.requests.sent = 100
+            interval.counts.requests.succeeded = 100
+            interval.counts.requests.resent = second == 3 ? 40 : 0
+            interval.counts.viewers.started = 1
+            interval.counts.viewers.abandoned = second == 0 ? 1 : 0
+            interval.counts.playback.seeks = 2
+            interval.counts.playback.playedSeconds = 9
+            interval.counts.live.playlistReloads = 5
+            interval.counts.live.skips = second == 9 ? 1 : 0
+            interval.counts.cache.hits = second < 5 ? 25 : 75
+            interval.counts.cache.misses = second < 5 ? 75 : 25
+            interval.counts.cache.hitBytes = 100
+            interval.counts.cache.missBytes = 300
             for _ in 0..<100 { interval.record(20_000, .total) }
             interval.record(6_000_000, .liveLatency)
             interval.record(250_000, .viewerDrift)
@@ -134,7 +134,7 @@ import Testing
         #expect(result.warnings.contains { $0.hasPrefix("40 requests were sent again on a new") })
         #expect(LoadPrometheus.text(result).contains("dray_loadtest_resent_total{test=\"t\"} 40"))
         var few = result
-        few.total.counts.resent = 10
+        few.total.counts.requests.resent = 10
         #expect(!few.warnings.contains { $0.contains("sent again") })
     }
 

@@ -33,8 +33,8 @@ extension SampleResult {
     private static func rate(_ perSecond: Double) -> LoadResult {
         var result = LoadResult()
         result.measuredSeconds = 10
-        result.total.counts.succeeded = Int64(perSecond * 10)
-        result.total.counts.bytes = Int64(perSecond * 655_360)
+        result.total.counts.requests.succeeded = Int64(perSecond * 10)
+        result.total.counts.requests.bytes = Int64(perSecond * 655_360)
         for _ in 0..<10 {
             result.total.record(9_000, .firstByte)
             result.total.record(20_000, .total)

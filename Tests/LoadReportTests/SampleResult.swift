@@ -69,20 +69,20 @@ enum SampleResult {
         var interval = LoadInterval(second: second)
         interval.isMeasured = second >= 5
         let rate = min(200, 10 + 20 * second)
-        interval.counts.planned = Int64(rate)
-        interval.counts.sent = Int64(rate)
-        interval.counts.connections = second == 0 ? 64 : 0
+        interval.counts.pacing.planned = Int64(rate)
+        interval.counts.requests.sent = Int64(rate)
+        interval.counts.requests.connections = second == 0 ? 64 : 0
         interval.counts.cpuSeconds = Double(rate) / 1_000
-        interval.counts.inFlight = 12
+        interval.counts.levels.inFlight = 12
         if second == 0 { for _ in 0..<64 { interval.record(420, .connect) } }
         for index in 0..<rate {
             let took = Int64.random(in: 800...9_000, using: &random)
             // A freeze of 1.4 s: what was due within it waits for its end.
             let waited = second == 30 ? Int64(1_400_000 - 1_400_000 * index / rate) : 0
             interval.record(waited, .sendDelay)
-            interval.counts.bytes += 65_536
+            interval.counts.requests.bytes += 65_536
             if index == 0, second % 3 == 0 {
-                interval.counts.failed += 1
+                interval.counts.requests.failed += 1
                 interval.errors[
                     second % 2 == 0 ? "origin.http.503" : "origin.timeout", default: 0] += 1
                 interval.record(300, .failedUncorrected)
@@ -92,7 +92,7 @@ enum SampleResult {
                 interval.record(took + waited, .firstByte)
                 interval.record(took + 700, .totalUncorrected)
                 interval.record(took + 700 + waited, .total)
-                interval.counts.succeeded += 1
+                interval.counts.requests.succeeded += 1
             }
         }
         return interval
@@ -136,10 +136,10 @@ enum SampleResult {
                 LoadShardReport(index: 1, worker: "edge-2", state: .lost),
             ]
             result.shards[1].missingFromSecond = 25
-            result.shards[0].counts.succeeded = 7_800
-            result.shards[0].counts.bytes = 3_900_000_000
-            result.shards[1].counts.succeeded = 3_000
-            result.shards[1].counts.bytes = 1_500_000_000
+            result.shards[0].counts.requests.succeeded = 7_800
+            result.shards[0].counts.requests.bytes = 3_900_000_000
+            result.shards[1].counts.requests.succeeded = 3_000
+            result.shards[1].counts.requests.bytes = 1_500_000_000
             for (name, count) in [("1080p", 40), ("480p", 210)] {
                 var tally = LoadTally()
                 for _ in 0..<count {
@@ -154,23 +154,23 @@ enum SampleResult {
     private static func viewerInterval(_ second: Int, _ shard: Int) -> LoadInterval {
         var interval = LoadInterval(second: second)
         var counts = LoadCounts()
-        counts.planned = 5
-        counts.viewersStarted = 5
-        counts.viewers = Int64(5 * second + 5)
-        counts.sent = Int64(10 * second)
-        counts.succeeded = counts.sent
-        counts.bytes = counts.sent * 500_000
-        counts.segments = counts.sent
-        counts.lateSegments = second > 30 ? 4 : 0
-        counts.stalls = second > 30 ? 4 : 0
-        counts.lateSends = second > 20 ? 3 : 0
-        counts.playedSeconds = Double(5 * second)
-        counts.stalledSeconds = second > 30 ? 2.5 : 0
-        counts.playedBits = counts.playedSeconds * 1_400_000
+        counts.pacing.planned = 5
+        counts.viewers.started = 5
+        counts.levels.viewers = Int64(5 * second + 5)
+        counts.requests.sent = Int64(10 * second)
+        counts.requests.succeeded = counts.requests.sent
+        counts.requests.bytes = counts.requests.sent * 500_000
+        counts.playback.segments = counts.requests.sent
+        counts.playback.lateSegments = second > 30 ? 4 : 0
+        counts.playback.stalls = second > 30 ? 4 : 0
+        counts.pacing.lateSends = second > 20 ? 3 : 0
+        counts.playback.playedSeconds = Double(5 * second)
+        counts.playback.stalledSeconds = second > 30 ? 2.5 : 0
+        counts.playback.playedBits = counts.playback.playedSeconds * 1_400_000
         counts.cpuSeconds = 0.97
         if second == 39 {
-            counts.viewersEnded = 200
-            counts.viewersFailed = 1
+            counts.viewers.ended = 200
+            counts.viewers.failed = 1
             for viewer in 0..<199 {
                 interval.record(viewer % 40 == 0 ? 2 : 0, .viewerStalls)
                 interval.record(viewer % 40 == 0 ? 62_500 : 0, .viewerRebuffering)

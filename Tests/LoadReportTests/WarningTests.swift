@@ -9,8 +9,8 @@ import Testing
         var recorder = LoadRecorder()
         for second in 0..<10 {
             var interval = LoadInterval(second: second)
-            interval.counts.sent = 1_000
-            interval.counts.succeeded = 1_000
+            interval.counts.requests.sent = 1_000
+            interval.counts.requests.succeeded = 1_000
             interval.counts.cpuSeconds = 1.6
             change(&interval.counts)
             _ = recorder.add(interval, of: 1)
@@ -34,7 +34,7 @@ import Testing
 
     @Test("a test that went as planned has no warning")
     func none() {
-        let result = Self.result { $0.lateSends = 1 }
+        let result = Self.result { $0.pacing.lateSends = 1 }
         #expect(result.warnings.isEmpty)
         #expect(!result.generatorIsLimit)
     }
@@ -44,7 +44,7 @@ import Testing
         let busy = Self.result { $0.cpuSeconds = 1.75 }
         #expect(busy.generatorIsLimit)
         #expect(busy.warnings.first?.contains("used 87.5 % of its 2 cores") == true)
-        let late = Self.result { $0.lateSends = 2 }
+        let late = Self.result { $0.pacing.lateSends = 2 }
         #expect(late.generatorIsLimit)
         #expect(
             late.warnings.first?.contains("0.20 % of the requests were sent over 10 ms late")
@@ -54,7 +54,7 @@ import Testing
     /// Two cores that something else uses.
     @Test("late sends of a generator with little CPU use are of a busy machine")
     func busyMachine() {
-        var late = Self.result { ($0.lateSends, $0.cpuSeconds) = (60, 0.04) }
+        var late = Self.result { ($0.pacing.lateSends, $0.cpuSeconds) = (60, 0.04) }
         #expect(late.machineIsBusy && !late.generatorIsLimit && late.limit == .machineBusy)
         #expect(
             late.warnings == [
@@ -66,7 +66,7 @@ import Testing
             LoadVerdict(threshold: .defaultErrorRate, measured: 0.02, holds: false)
         ]
         #expect(late.limit == .machineBusy)
-        var own = Self.result { $0.lateSends = 60 }
+        var own = Self.result { $0.pacing.lateSends = 60 }
         own.verdicts = late.verdicts
         #expect(own.limit == .generator && !own.machineIsBusy)
         // A threshold that breaks while all is sent in time is certain.
@@ -78,9 +78,11 @@ import Testing
     @Test("failures of the warm-up are reported, as they are in no result")
     func warmUp() {
         var result = Self.result { _ in }
-        (result.warmUp.counts.failed, result.warmUp.counts.succeeded) = (9, 91)
+        (result.warmUp.counts.requests.failed, result.warmUp.counts.requests.succeeded) = (9, 91)
         #expect(result.warnings.isEmpty)
-        (result.warmUp.counts.failed, result.warmUp.counts.succeeded) = (2_272, 30_000)
+        (result.warmUp.counts.requests.failed, result.warmUp.counts.requests.succeeded) = (
+            2_272, 30_000
+        )
         #expect(
             result.warnings == [
                 "2,272 requests of 32,272 failed in the warm-up, which is in no result."
@@ -92,9 +94,9 @@ import Testing
         var result = Self.result { _ in }
         result.scenario.user = .viewers(ViewerSettings())
         result.scenario.model = .open(.constant)
-        result.total.counts.planned = 269
-        (result.total.counts.viewersStarted, result.total.counts.viewersEnded) = (269, 337)
-        (result.warmUp.counts.viewersStarted, result.warmUp.counts.viewersEnded) = (80, 5)
+        result.total.counts.pacing.planned = 269
+        (result.total.counts.viewers.started, result.total.counts.viewers.ended) = (269, 337)
+        (result.warmUp.counts.viewers.started, result.warmUp.counts.viewers.ended) = (80, 5)
         let text = LoadSummary(result, usesUnicode: true).text
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(
@@ -105,7 +107,7 @@ import Testing
 
     @Test("a test that its caps end has ended as it was asked to")
     func capped() {
-        var result = Self.result { $0.unfinished = 1 }
+        var result = Self.result { $0.requests.unfinished = 1 }
         #expect(result.warnings.first?.contains("10 requests were unfinished") == true)
         result.ending = .capped
         #expect(result.warnings.isEmpty)
@@ -117,9 +119,9 @@ import Testing
     func few() {
         var recorder = LoadRecorder()
         var interval = LoadInterval(second: 0)
-        interval.counts.sent = 20
-        interval.counts.succeeded = 20
-        interval.counts.lateSends = 3
+        interval.counts.requests.sent = 20
+        interval.counts.requests.succeeded = 20
+        interval.counts.pacing.lateSends = 3
         _ = recorder.add(interval, of: 1)
         recorder.update { $0.measuredSeconds = 1 }
         #expect(!recorder.result.generatorIsLimit && recorder.result.warnings.isEmpty)
@@ -164,8 +166,8 @@ import Testing
             ]
             for (id, cpus, cpuSeconds) in workers {
                 var interval = LoadInterval(second: second)
-                interval.counts.succeeded = 100
-                interval.counts.sent = 100
+                interval.counts.requests.succeeded = 100
+                interval.counts.requests.sent = 100
                 interval.counts.cpuSeconds = cpuSeconds
                 interval.machines[id] = LoadMachine(
                     name: "host-\(id)", cpus: cpus, cpuSeconds: cpuSeconds)
@@ -192,8 +194,8 @@ import Testing
         for second in 0..<10 {
             for id in ["a", "b"] {
                 var interval = LoadInterval(second: second)
-                interval.counts.succeeded = 100
-                interval.counts.sent = 100
+                interval.counts.requests.succeeded = 100
+                interval.counts.requests.sent = 100
                 interval.counts.cpuSeconds = id == "a" ? 0.45 : 0.1
                 interval.machines[id] = LoadMachine(
                     name: "pod-\(id)", cpus: Set(0..<64), cpuSeconds: interval.counts.cpuSeconds,
@@ -219,8 +221,8 @@ import Testing
         "requests that wait while slots are free are on their way, those without a slot are reported"
     )
     func slots() {
-        #expect(Self.result { ($0.backlog, $0.inFlight) = (1, 64) }.warnings.isEmpty)
-        let full = Self.result { $0.queued = 7 }
+        #expect(Self.result { ($0.levels.backlog, $0.levels.inFlight) = (1, 64) }.warnings.isEmpty)
+        let full = Self.result { $0.pacing.queued = 7 }
         #expect(
             full.warnings.first?.contains(
                 "70 requests waited in the generator's queue because its 64 slots") == true)
@@ -229,31 +231,33 @@ import Testing
 
     @Test("unsent requests, and a test without an answer, are reported")
     func missing() {
-        let missed = Self.result { $0.missedSends = 3 }
+        let missed = Self.result { $0.pacing.missedSends = 3 }
         #expect(missed.warnings == ["30 requests that were due before the end were never sent."])
-        let silent = Self.result { ($0.succeeded, $0.sent) = (0, 0) }
+        let silent = Self.result { ($0.requests.succeeded, $0.requests.sent) = (0, 0) }
         #expect(silent.warnings.first?.contains("there is no result") == true)
     }
 
     @Test("requests cut off by the end of a test are reported")
     func cutOff() {
-        let stopped = Self.result { ($0.unfinished, $0.longestUnfinishedSeconds) = (2, 7) }
+        let stopped = Self.result {
+            ($0.requests.unfinished, $0.requests.longestUnfinishedSeconds) = (2, 7)
+        }
         #expect(
             stopped.warnings == [
                 "20 requests were unfinished when it was stopped, the longest for 7 s: no latency "
                     + "and no error includes them."
             ])
-        let blank = Self.result { $0.viewersNotStarted = 1 }
+        let blank = Self.result { $0.viewers.notStarted = 1 }
         #expect(blank.warnings.first?.contains("10 viewers did not start playing") == true)
-        let crowded = Self.result { $0.viewersRefused = 1 }
+        let crowded = Self.result { $0.viewers.rejected = 1 }
         #expect(crowded.warnings.first?.contains("10 viewers that were due did not start") == true)
     }
 
     @Test("the wait for the last requests is in no rate and no share of the CPU")
     func afterTheEnd() {
         let result = Self.result {
-            ($0.succeededAfterEnd, $0.bytes, $0.bytesAfterEnd) = (500, 1_000, 600)
-            $0.cpuSecondsAfterEnd = 0.6
+            ($0.afterEnd.succeeded, $0.requests.bytes, $0.afterEnd.bytes) = (500, 1_000, 600)
+            $0.afterEnd.cpuSeconds = 0.6
         }
         #expect(result.requestsPerSecond == 500)
         #expect(result.bitsPerSecond == 3_200)

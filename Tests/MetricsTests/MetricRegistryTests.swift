@@ -84,16 +84,12 @@ import Testing
         #expect((-2...86_400).contains(age))
     }
 
-    @Test func aScrapeOfManySeriesIsFast() {
+    @Test func aScrapeOfManySeriesIsBounded() {
         let registry = MetricRegistry()
         for metric in 0..<20 {
             let series = registry.counters("dray_m\(metric)", ["origin"], maxSeries: 101, "Many.")
             for origin in 0..<1_000 { series["https://origin-\(origin).example"].add(origin) }
         }
-        let clock = ContinuousClock()
-        let duration = (0..<3).map { _ in clock.measure { _ = registry.text(.openMetrics) } }.min()
         #expect(registry.text(.openMetrics).count < 200_000)
-        // A debug build is some ten times slower than what users get.
-        #expect(duration ?? .zero < .milliseconds(200))
     }
 }

@@ -33,19 +33,18 @@ import Testing
         }
     }
 
-    @Test func everyCodeInSQLIsInTheTable() throws {
+    /// They are placeholders, which the table fills: an unknown one cannot be parsed.
+    @Test func noCodeInSQLIsALiteral() throws {
         let literal =
             /'(input|origin|content|integrity|manifest|storage|worker|cluster|internal|rights)\.([a-zA-Z0-9.]+)'/
-        var seen = 0
-        for file in try SourceTree.files(withExtensions: ["sql"]) {
+        let files = try SourceTree.files(withExtensions: ["sql"])
+        #expect(!files.isEmpty)
+        for file in files {
             let text = try String(contentsOf: file, encoding: .utf8)
             for match in text.matches(of: literal) {
-                seen += 1
-                let code = FailureCode("\(match.1).\(match.2)")
-                #expect(code.isKnown, "\(code) in \(file.lastPathComponent)")
+                Issue.record("\(match.output.0) in \(file.lastPathComponent)")
             }
         }
-        #expect(seen > 0)
     }
 
     @Test func everyNameHasARow() throws {

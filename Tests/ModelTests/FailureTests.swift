@@ -66,6 +66,19 @@ import Testing
         ),
         (#"{"freed" : {"files" : 1, "bytes" : 10}}"#, "1 file, 10 bytes"),
         (#"{"freed" : {"files" : 0, "bytes" : 1}}"#, "0 files, 1 byte"),
+        (
+            #"{"unrecorded" : {"name" : "representation \"a\""}}"#,
+            "It has joined the title, and is not recorded: representation \"a\"."
+        ),
+        (
+            #"{"audited" : {"audit" : 3, "state" : "completed", "findings" : 5, "damaged" : 1}}"#,
+            "audit 3 completed: 5 findings, 1 missing or damaged file"
+        ),
+        (
+            #"{"undelivered" : {"days" : 7, "last" : "busy"}}"#,
+            "Not delivered within 7 days. The last attempt: busy"
+        ),
+        (#"{"undelivered" : {"days" : 7, "last" : null}}"#, "Not delivered within 7 days."),
     ])
     func recordedFactsAreSaidInASentence(json: String, sentence: String) throws {
         let message = try JSONDecoder().decode(RecordedMessage.self, from: Data(json.utf8))

@@ -42,9 +42,9 @@ import Testing
         #expect(!problem.contains("no number of workers"))
         // Rows that reach the targets are not reported as too few.
         #expect(plan.outcomes.contains { $0.isEnough })
-        let words = problem.split(separator: " ")
-        let index = try #require(words.firstIndex { $0 == "Lower" })
-        let headroom = try #require(Double(words[index + 3].dropLast()))
+        let headroom = try #require(
+            plan.remedies.first { $0.changes.map(\.input) == ["pool.headroom"] }?.changes[0].value)
+        #expect(plan.problems.contains { $0.contains("pool.headroom \(headroom) (now 0.3)") })
         #expect(headroom > 0 && headroom < 0.3)
         var lower = given
         lower[.headroom] = headroom
@@ -59,12 +59,13 @@ import Testing
             .monthlyActiveUsers: 1e9, .hitRatio: 0.95, .deadlineHours: 24,
         ])
         let misses = try #require(full.problems.first { $0.contains("nightly fill") })
-        #expect(misses.contains("misses alone use all"))
-        #expect(!misses.contains("more hours"))
+        #expect(misses.contains("on-demand fetches alone use all of their capacity"))
+        #expect(
+            !full.problems.contains { $0.contains("fill.deadlineHours") && $0.contains("(now") })
         let short = try Self.plan([
             .hitRatio: 1, .titles: 30_000, .coherency: 0.01, .contention: 0, .deadlineHours: 1,
         ])
-        #expect(short.problems.contains { $0.contains("give it more hours") })
+        #expect(short.problems.contains { $0.contains("fill.deadlineHours ") })
     }
 
     /// A rate under an origin's limit is no reason; the wait at that use is, and a limit is enough that
@@ -78,8 +79,9 @@ import Testing
         #expect(stop.limit == "origin.requestsPerSecond")
         let problem = try #require(plan.problems.first { $0.contains("on-demand") })
         #expect(problem.contains("would be used to 9") && problem.contains("start within"))
-        let of = try #require(problem.range(of: "An origin.requestsPerSecond of ")?.upperBound)
-        let limit = try #require(Double(problem[of...].prefix { $0 != " " }))
+        let limit = try #require(
+            plan.remedies.first { $0.changes.map(\.input) == ["origin.requestsPerSecond"] }?
+                .changes[0].value)
         #expect(limit > 3)
         var higher = given
         higher[.originRequests] = limit

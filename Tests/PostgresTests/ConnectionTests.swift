@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test func statementTimeoutEndsAStatement() async throws {
-        try await withConnection(statementTimeoutSeconds: 0.05) { connection in
+        try await withConnection(statementTimeoutSeconds: 2) { connection in
             let error = await #expect(throws: PostgresError.self) {
                 try await connection.query("SELECT pg_sleep(60)")
             }

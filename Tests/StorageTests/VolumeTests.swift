@@ -50,7 +50,41 @@ import Testing
         #expect(try directory.files() == ["a"])
     }
 
-    /// Of two workers that mark a new directory at once, both marks stay, and either is good.
+    /// Of several workers that mark a new directory at once, one does: sites of one directory find one mark.
+    @Test func workersAtOnceMakeOneMark() async throws {
+        for _ in 0..<20 {
+            let directory = try TemporaryDirectory("site")
+            let path = directory.path
+            let made = try await withThrowingTaskGroup(of: VolumeID.self) { group in
+                for _ in 0..<4 {
+                    group.addTask { try Self.open(path, on: nil).markVolume().id }
+                }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(made.count == 1 && directory.volumeMarks() == Array(made))
+            let entries = try FileManager.default.contentsOfDirectory(
+                atPath: directory.path(".dray"))
+            #expect(entries.sorted() == ["multipart", "partial", "tmp", "volume"])
+        }
+    }
+
+    /// A directory that was replaced by another site's keeps that site's files.
+    @Test func nothingIsWrittenWhereAnotherMarkIs() throws {
+        let parent = try TemporaryDirectory("parent")
+        let first = try Self.open(parent.path("one"), on: nil).markVolume()
+        let second = try Self.open(parent.path("two"), on: nil).markVolume()
+        try FileManager.default.removeItem(atPath: parent.path("two"))
+        try FileManager.default.createSymbolicLink(
+            atPath: parent.path("two"), withDestinationPath: parent.path("one"))
+        let failure = #expect(throws: Failure.self) {
+            try Self.open(parent.path("two"), on: second.id, fileSystem: second.fileSystem)
+        }
+        #expect(failure?.code == "storage.otherVolume")
+        #expect(failure?.message.contains(".dray/volume/\(first.id)") == true)
+        #expect(try parent.files() == ["one/.dray/volume/\(first.id)"])
+    }
+
+    /// Earlier versions made several, and a copy has those of its original. Either is good.
     @Test func aDirectoryMayHaveSeveralMarks() throws {
         let directory = try TemporaryDirectory("site")
         let volume = try Self.open(directory.path, on: nil).markVolume().id

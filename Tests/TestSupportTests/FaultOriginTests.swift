@@ -65,9 +65,9 @@ import Testing
         let origin = try FaultOrigin()
         let gate = Gate()
         origin.route("/a", FaultOrigin.Response(text: "slowly").held(after: 2, at: gate))
-        let child = try ChildProcess(["curl", "-sSN", "--max-time", "20", origin.url("/a")])
+        let child = try ChildProcess(["curl", "-sSN", "--max-time", "600", origin.url("/a")])
         try await gate.waitUntilReached()
-        try await waitUntil(deadlineSeconds: 10) { child.output == "sl" }
+        try await waitUntil(deadlineSeconds: 60) { child.output == "sl" }
         #expect(origin.activeRequests.now == 1)
         gate.open()
         #expect(try await child.wait() == .exited(0))
@@ -84,9 +84,9 @@ import Testing
         #expect(plain.output == String(repeating: "B", count: 70_000))
         #expect(try await curl(["-L", origin.url("/loop")]).code == 47)
         let endless = try ChildProcess(["curl", "-sS", "-o", "/dev/null", origin.url("/endless")])
-        try await waitUntil(deadlineSeconds: 10) { origin.activeRequests.now == 1 }
+        try await waitUntil(deadlineSeconds: 60) { origin.activeRequests.now == 1 }
         endless.signal(9)
-        try await waitUntil(deadlineSeconds: 10) { origin.activeRequests.now == 0 }
+        try await waitUntil(deadlineSeconds: 60) { origin.activeRequests.now == 0 }
     }
 
     @Test func anEndedOriginLetsGoOfItsClients() async throws {
@@ -94,10 +94,10 @@ import Testing
         let gate = Gate()
         origin?.route("/a", FaultOrigin.Response(text: "never").held(at: gate))
         let url = try #require(origin?.url("/a"))
-        let child = try ChildProcess(["curl", "-sS", "--max-time", "60", url])
+        let child = try ChildProcess(["curl", "-sS", "--max-time", "600", url])
         try await gate.waitUntilReached()
         origin = nil
-        let ending = try await child.wait(deadlineSeconds: 20)
+        let ending = try await child.wait()
         #expect(ending != .exited(0))
         #expect(try await curl([url]).code == 7)
     }
@@ -111,21 +111,21 @@ import Testing
         let url = "http://127.0.0.1:\(proxy.port)"
         #expect(try await curl(["\(url)/a"]).output == "through")
 
-        let held = try ChildProcess(["curl", "-sSN", "--max-time", "30", "\(url)/held"])
+        let held = try ChildProcess(["curl", "-sSN", "--max-time", "600", "\(url)/held"])
         try await gate.waitUntilReached()
         proxy.cut()
         #expect(try await held.wait() != .exited(0))
         gate.open()
 
         proxy.pause()
-        let paused = try ChildProcess(["curl", "-sS", "--max-time", "30", "\(url)/a"])
-        try await waitUntil(deadlineSeconds: 10) { proxy.connections > 0 }
+        let paused = try ChildProcess(["curl", "-sS", "--max-time", "600", "\(url)/a"])
+        try await waitUntil(deadlineSeconds: 60) { proxy.connections > 0 }
         #expect(paused.ending == nil)
         proxy.resume()
         #expect(try await paused.wait() == .exited(0))
 
         proxy.refuse()
-        try await waitUntil(deadlineSeconds: 10) { try await curl(["\(url)/a"]).code == 7 }
+        try await waitUntil(deadlineSeconds: 60) { try await curl(["\(url)/a"]).code == 7 }
         try proxy.accept()
         #expect(try await curl(["\(url)/a"]).output == "through")
     }

@@ -36,7 +36,7 @@ import Testing
         let url = "\(server.url)/a%20b/c.txt"
         #expect(try await ChildProcess.run(["curl", "-sf", url]) == "hello, cart")
         #expect(try await ChildProcess.run(["curl", "-sf", "-r", "0-4", url]) == "hello")
-        try await waitUntil(deadlineSeconds: 10) { server.requests().count == 2 }
+        try await waitUntil(deadlineSeconds: 60) { server.requests().count == 2 }
         let requests = server.requests()
         #expect(requests.map(\.target) == ["/a%20b/c.txt", "/a%20b/c.txt"])
         #expect(requests.map(\.status) == [200, 206])
@@ -74,7 +74,7 @@ import Testing
         var child: ChildProcess? = try ChildProcess(["sleep", "1000"])
         let pid = try #require(child?.pid)
         child = nil
-        try await waitUntil(deadlineSeconds: 10) { kill(pid, 0) != 0 }
+        try await waitUntil(deadlineSeconds: 60) { kill(pid, 0) != 0 }
     }
 
     @Test func theBuiltBinaryIsFoundAndRun() async throws {

@@ -72,7 +72,7 @@ import Titles
         return Resolved(
             keys: segments.map { String($0.key.dropFirst("h/t/".count)) },
             leftOut: segments.leftOut.map {
-                "\($0.kind?.rawValue ?? "") \($0.name ?? "") \($0.key.dropFirst(4)) \($0.code)"
+                "\($0.label) \($0.key.dropFirst(4)) \($0.code)"
             }, manifest: segments.last?.content, requests: requests)
     }
 
@@ -95,7 +95,7 @@ import Titles
 
     @Test func anAudioRenditionWithALostSegmentIsLeftOut() throws {
         let title = try Self.resolve(lost: ["h/t/de1.aac"], mayLack: [.audio])
-        #expect(title.leftOut == ["audio de de1.aac origin.http.404"])
+        #expect(title.leftOut == ["audio \"de\" de1.aac origin.http.404"])
         #expect(!title.keys.contains { $0.hasPrefix("de") } && title.keys.count == 12)
         let manifest = try #require(title.manifest)
         #expect(!manifest.contains("de.m3u8") && manifest.contains("en.m3u8"))
@@ -117,14 +117,14 @@ import Titles
 
     @Test func aVariantPlaysWithoutSubtitles() throws {
         let title = try Self.resolve(lost: ["h/t/fr1.vtt"], mayLack: [.subtitles])
-        #expect(title.leftOut == ["subtitles fr fr1.vtt origin.http.404"])
+        #expect(title.leftOut == ["subtitles \"fr\" fr1.vtt origin.http.404"])
         let manifest = try #require(title.manifest)
         #expect(!manifest.contains("SUBTITLES") && manifest.contains("high.m3u8"))
     }
 
     @Test func aPlaylistThatCannotBeFetchedIsLeftOut() throws {
         let title = try Self.resolve(unavailable: ["http://h/t/fr.m3u8"], mayLack: [.subtitles])
-        #expect(title.leftOut == ["subtitles fr fr.m3u8 origin.http.410"])
+        #expect(title.leftOut == ["subtitles \"fr\" fr.m3u8 origin.http.410"])
         #expect(!title.keys.contains { $0.hasPrefix("fr") })
         // Also after it could be fetched again.
         let again = try Self.resolve(lost: ["h/t/fr.m3u8"], mayLack: [.subtitles])
@@ -163,14 +163,17 @@ import Titles
 
     private static let mpd = "http://h/t/m.mpd"
     private static let periods: String = {
-        func representation(_ id: String, _ type: String) -> String {
-            "<AdaptationSet mimeType='\(type)'><Representation id='\(id)' bandwidth='9'>"
+        func representation(_ id: String, _ type: String, _ attributes: String = "") -> String {
+            "<AdaptationSet mimeType='\(type)' \(attributes)>"
+                + "<Representation id='\(id)' bandwidth='2400000'>"
                 + "<SegmentTemplate media='\(id)/$Number$' initialization='\(id)/i' "
                 + "duration='5'/></Representation></AdaptationSet>"
         }
         return "<?xml version=\"1.0\"?>\n<MPD mediaPresentationDuration=\"PT10S\"><Period>"
-            + representation("v1", "video/mp4") + representation("v2", "video/mp4")
-            + representation("a1", "audio/mp4") + representation("t1", "application/ttml+xml")
+            + representation("v1", "video/mp4")
+            + representation("v2", "video/mp4", "width='1280' height='720'")
+            + representation("a1", "audio/mp4", "lang='en'")
+            + representation("t1", "application/ttml+xml", "lang='fr'")
             + "</Period></MPD>"
     }()
 
@@ -180,7 +183,8 @@ import Titles
             mayLack: [.video, .subtitles])
         #expect(
             title.leftOut == [
-                "video v2 v2/1 origin.http.404", "subtitles t1 t1/i origin.http.404",
+                "video \"v2\" 1280x720 2400 kbit/s v2/1 origin.http.404",
+                "subtitles \"t1\" fr 2400 kbit/s t1/i origin.http.404",
             ])
         #expect(title.keys == ["v1/i", "v1/1", "v1/2", "a1/i", "a1/1", "a1/2", "m.mpd"])
         #expect(title.manifest?.contains("v2") == false)
@@ -193,5 +197,16 @@ import Titles
                 mayLack: [kind])
             #expect(failure?.code == .originHTTP404, "\(kind)")
         }
+    }
+
+    /// An id alone tells an engineer nothing.
+    @Test func theTrackThatNeedsALostFileIsNamed() {
+        let sound = Self.failure(
+            Self.mpd, [Self.mpd: Self.periods], lost: ["h/t/a1/1"], mayLack: [.video])
+        #expect(
+            sound?.message == "h/t/a1/1 is gone; needed by audio \"a1\" en 2400 kbit/s",
+            "\(sound?.message ?? "")")
+        let last = Self.failure(lost: ["h/t/l1.ts", "h/t/h1.ts"], mayLack: [.video])
+        #expect(last?.message == "h/t/l1.ts is gone; needed by video \"1 kbit/s\"")
     }
 }

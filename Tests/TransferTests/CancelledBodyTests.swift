@@ -34,7 +34,7 @@ import Transfer
         _ attempts: inout Attempts, _ adjust: (inout TransferRequest) -> Void = { _ in }
     ) async throws -> Attempts.Outcome {
         try await attempts.run(minimumBytes: 1 << 20, noteBytes: 8 << 20) { request in
-            request.group = Self.group
+            request.owner.group = Self.group
             adjust(&request)
         }
     }

@@ -66,9 +66,9 @@ struct OpeningTests {
     ) -> TransferRequest {
         var request = fetcher.request(origin.url(path), key: "o\(path)", role: .file)
         // As at a site on a network file system, where even what is short is opened by others.
-        request.opensInBackground = path == "/remote"
-        guard case .object(let open) = request.destination else { return request }
-        request.destination = .object { [stall] (bytes) throws(Failure) in
+        request.delivery.opensInBackground = path == "/remote"
+        guard case .object(let open) = request.delivery.destination else { return request }
+        request.delivery.destination = .object { [stall] (bytes) throws(Failure) in
             stall.pass()
             if let failure { throw failure }
             return try open(bytes)

@@ -207,7 +207,7 @@ struct RangeTests {
         var request = fetcher.request(origin.url("/large.mp4"))
         request.expected.sha256 = sha256(body)
         let seen = Seen<LargeObject>()
-        request.split = TransferRequest.SplitRule(partBytes: 100_001) { large, _ in
+        request.delivery.split = TransferRequest.SplitRule(partBytes: 100_001) { large, _ in
             seen.append(large)
             return nil
         }
@@ -244,7 +244,7 @@ struct RangeTests {
                 seen.append("open")
                 return Sink()
             }, role: .file)
-        request.split = TransferRequest.SplitRule(partBytes: 100_001) { _, _ in
+        request.delivery.split = TransferRequest.SplitRule(partBytes: 100_001) { _, _ in
             seen.append("large")
             return nil
         }
@@ -272,7 +272,7 @@ struct RangeTests {
         let exact = Array(body.prefix(100_001))
         origin.serve("/exact", exact, etag: "\"v1\"")
         var request = fetcher.request(origin.url("/exact"))
-        request.split = TransferRequest.SplitRule(partBytes: 100_001) { _, _ in
+        request.delivery.split = TransferRequest.SplitRule(partBytes: 100_001) { _, _ in
             Issue.record("split at the limit")
             return nil
         }

@@ -84,10 +84,10 @@ struct TransferEdgeTests {
         let gate = Gate()
         origin.route("/held") { [body] in $0.serve(body).held(at: gate) }
         async let first = fetcher.failure(fetcher.request(origin.url("/held")))
-        try await waitUntil(deadlineSeconds: 20) { origin.count("/held") == 1 }
+        try await waitUntil(deadlineSeconds: 60) { origin.count("/held") == 1 }
         let waiting = fetcher.request(origin.url("/held"), group: "lease-2")
         async let second = fetcher.failure(waiting)
-        try await waitUntil(deadlineSeconds: 20) { fetcher.engine.waitingCount == 1 }
+        try await waitUntil(deadlineSeconds: 60) { fetcher.engine.waitingCount == 1 }
         fetcher.engine.cancelAll(group: "lease-2")
         #expect(await second == "worker.cancelled")
         fetcher.engine.cancelAll(group: "lease-1")
@@ -110,8 +110,8 @@ struct TransferEdgeTests {
         origin.route("/slow") { [body] in hold($0.serve(body, etag: "\"v1\""), gate) }
         let slow = (0..<4).map { number in
             var request = fetcher.request(origin.url("/slow"), key: "o/\(number)")
-            request.timeouts.lowSpeed = 3_600
-            request.timeouts.firstByte = 3_600
+            request.access.timeouts.lowSpeed = 3_600
+            request.access.timeouts.firstByte = 3_600
             let asked = request
             return Task { await fetcher.failure(asked) }
         }

@@ -243,7 +243,7 @@ struct TransferFaultTests {
     func storageFailure() async throws {
         origin.serve("/a", sampleBytes(10_000))
         var request = fetcher.memory(origin.url("/a"))
-        request.destination = .object { (_) throws(Failure) in
+        request.delivery.destination = .object { (_) throws(Failure) in
             throw Failure("storage.full", "no space")
         }
         #expect(await fetcher.failure(request) == "storage.full")
@@ -255,8 +255,8 @@ struct TransferFaultTests {
     func noAnswer() async throws {
         let gate = Gate()
         let code = try await code(FaultOrigin.Response(text: "late").held(at: gate)) { request in
-            request.timeouts.connect = 0.05
-            request.timeouts.firstByte = 0.05
+            request.access.timeouts.connect = 0.05
+            request.access.timeouts.firstByte = 0.05
         }
         #expect(code == "origin.timeout")
         gate.open()
@@ -266,15 +266,15 @@ struct TransferFaultTests {
     func stalled() async throws {
         let gate = Gate()
         let stalled = FaultOrigin.Response(body: sampleBytes(10_000)).held(after: 5_000, at: gate)
-        #expect(try await code(stalled) { $0.timeouts.lowSpeed = 0.1 } == "origin.timeout")
+        #expect(try await code(stalled) { $0.access.timeouts.lowSpeed = 0.1 } == "origin.timeout")
         gate.open()
     }
 
     @Test("a body that never ends", .timeLimit(.minutes(1)))
     func endless() async throws {
         let code = try await code(.endless([0])) { request in
-            request.timeouts.total = 0.2
-            request.timeouts.lowSpeedBytesPerSecond = 0
+            request.access.timeouts.total = 0.2
+            request.access.timeouts.lowSpeedBytesPerSecond = 0
         }
         #expect(code == "origin.timeout")
     }

@@ -34,11 +34,11 @@ import Transfer
         let name = line == "if-none-match" ? "ETag" : "Last-Modified"
         serve("/a", [(name, validator), ("Date", Self.now)], known: (line, validator))
         let first = try await fetcher.fetch(fetcher.request(origin.url("/a"))).outcome.get()
-        #expect(first.validator == validator && !first.isUnchanged && first.bytes == 3)
+        #expect(first.response.validator == validator && !first.isUnchanged && first.bytes == 3)
         first.object?.discard()
 
         var again = fetcher.request(origin.url("/a"))
-        again.validator = first.validator
+        again.validator = first.response.validator
         let second = await fetcher.fetch(again)
         let fetched = try second.outcome.get()
         #expect(second.httpStatus == 304)
@@ -51,7 +51,8 @@ import Transfer
         var request = fetcher.request(origin.url("/a"))
         request.validator = "\"v1\""
         let fetched = try await fetcher.fetch(request).outcome.get()
-        #expect(!fetched.isUnchanged && fetched.bytes == 3 && fetched.validator == "\"v2\"")
+        #expect(
+            !fetched.isUnchanged && fetched.bytes == 3 && fetched.response.validator == "\"v2\"")
     }
 
     /// The place that a redirect leads to is the one that knows.
@@ -82,6 +83,6 @@ import Transfer
     func whatIsOfNoUseIsNotKept(headers: [(String, String)]) async throws {
         origin.route("/a", .init(headers: headers, body: [1]))
         let fetched = try await fetcher.fetch(fetcher.request(origin.url("/a"))).outcome.get()
-        #expect(fetched.validator == nil)
+        #expect(fetched.response.validator == nil)
     }
 }

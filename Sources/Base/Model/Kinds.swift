@@ -24,6 +24,18 @@ package enum JobKind: String, Codable, CaseIterable, Sendable {
     case publish
     /// Delete files that a catalog's assets no longer need.
     case purge
+
+    /// True if it is of one segment, whose file a worker may store.
+    package var isOfSegment: Bool { [.fetch, .verify].contains(self) }
+
+    /// True if it is of a whole asset.
+    package var isOfAsset: Bool { [.resolve, .refresh, .publish].contains(self) }
+
+    /// True if it reads the manifest of a title, so that the title's options concern it.
+    package var readsManifest: Bool { [.resolve, .refresh].contains(self) }
+
+    /// True if it continues while its catalog is interrupted.
+    package var isUninterruptible: Bool { [.publish, .purge].contains(self) }
 }
 
 /// The role of a segment; determines the media check and the grouping in reports.
@@ -40,6 +52,9 @@ package enum SegmentRole: String, Codable, CaseIterable, Sendable {
     case index
     /// Anything else that a manifest names, such as session data.
     case data
+
+    /// True if other segments, or the whole title, cannot be played without it.
+    package var isShared: Bool { [.`init`, .key, .data].contains(self) }
 
     /// Maximum body length in bytes. The origin's settings and the disk limit a file; a rendition
     /// may be one object of many hours; a key is 16 bytes long.

@@ -2,6 +2,11 @@
 ///
 /// Not cryptographic: it distinguishes names but proves nothing.
 package enum StableHash {
+    /// Returns 64 bits: the first half of `hex`.
+    package static func value(_ name: String) -> UInt64 {
+        name.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+
     /// Returns 32 lower-case hex digits.
     package static func hex(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var first: UInt64 = 0xcbf2_9ce4_8422_2325

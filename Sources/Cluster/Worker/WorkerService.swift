@@ -44,8 +44,8 @@ package final class WorkerService: DrainableService {
         resolving = Resolving(core, reporting.reporter)
         refreshing = Refreshing(core, sites, reporting.reporter, resolving.manifests)
         let access = SiteAccess(
-            worker: core.identity.id, roots: configuration.roots, client: core.client,
-            storages: sites.storages, volumes: sites.volumes, blocking: core.blocking)
+            roots: configuration.roots, owners: sites.owners, storages: sites.storages,
+            volumes: sites.volumes, blocking: core.blocking)
         auditor = SiteAuditor(core, access)
         sources = SourceReader(core)
         leasing = Leasing(

@@ -7,7 +7,10 @@ import Rendering
 /// The command tree, and the common steps of all commands.
 enum DrayCommand {
     private static let root: Command = Command(
-        "dray", summary: "Dray pre-fetches catalogs to edge storage with a cluster of workers.",
+        "dray",
+        summary:
+            "Dray fetches lists of files and titles (HLS, DASH) to edge storage, with a cluster of "
+            + "workers.",
         discussion: """
             Without DRAY_COORDINATOR, `dray prefetch` starts a private cluster (PostgreSQL, a \
             coordinator and workers) and stops it at the end.

@@ -125,8 +125,8 @@ package final class ListDownloader: Sendable {
                 state.withLock { $0.bytes = start + count }
                 return Download(
                     extent: Extent(file: file, offset: start, count: count),
-                    finalURL: fetched.finalURL, sha256: fetched.sha256,
-                    validator: fetched.validator, isUnchanged: fetched.isUnchanged)
+                    finalURL: fetched.response.finalURL, sha256: fetched.sha256,
+                    validator: fetched.response.validator, isUnchanged: fetched.isUnchanged)
             case .failure(let failure):
                 guard case .attempts(let most) = failure.code.row.retry,
                     attempt < min(most, limits.attempts)

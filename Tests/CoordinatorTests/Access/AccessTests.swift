@@ -1,7 +1,10 @@
 import Coordinator
 import CoordinatorClient
+import EventLoop
 import Glibc
+import JobQueue
 import Model
+import Postgres
 import TestSupport
 import Testing
 
@@ -57,8 +60,6 @@ import Testing
     @Test(.timeLimit(.minutes(1))) func closedConnectionsLeaveNoQueriesBehind() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a"])
-            async let locked = fixture.execute(
-                "BEGIN; LOCK TABLE lane, delayed_job IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4)")
             func count(_ condition: String) async throws -> Int {
                 let text = try await fixture.execute(
                     """
@@ -67,20 +68,24 @@ import Testing
                     """)
                 return Int(text.dropLast()) ?? -1
             }
-            try await waitUntil(deadlineSeconds: 30) {
-                try await count("wait_event = 'PgSleep'") == 1
-            }
+            let loop = try EventLoop(name: "holder")
+            defer { loop.shutdown() }
+            let holder = try await PostgresConnection.connect(
+                PostgresConfiguration.queue(url: fixture.databaseURL), on: loop)
             let probe = Array("GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
-            for _ in 0..<40 {
-                let descriptor = try Wire.open(port: fixture.port, sending: probe)
-                // Answered after the probe was read: one loop reads all connections in turn.
-                #expect(try await fixture.send("GET", "/healthz").status == 200)
-                close(descriptor)
+            try await holder.transaction { holder in
+                _ = try await holder.query("LOCK TABLE lane, delayed_job IN ACCESS EXCLUSIVE MODE")
+                for _ in 0..<40 {
+                    let descriptor = try Wire.open(port: fixture.port, sending: probe)
+                    // Answered after the probe was read: one loop reads all connections in turn.
+                    #expect(try await fixture.send("GET", "/healthz").status == 200)
+                    close(descriptor)
+                }
+                let probes = "wait_event_type = 'Lock' AND query LIKE '%claim_order(q.id)%'"
+                // Housekeeping asks the same.
+                #expect(try await count(probes) <= 2)
             }
-            let probes = "wait_event_type = 'Lock' AND query LIKE '%claim_order(q.id)%'"
-            // Housekeeping asks the same.
-            #expect(try await count(probes) <= 2)
-            _ = try await locked
+            await holder.close()
             #expect(try await fixture.send("GET", "/readyz").status == 200)
         }
     }

@@ -22,7 +22,12 @@ import Testing
     ]
 
     private static func with(_ body: (AccessWorld) async throws -> Void) async throws {
-        try await Fixture.with { fixture in try await body(try await AccessWorld(fixture)) }
+        try await Fixture.with {
+            // However long the requests take, its load test is not abandoned.
+            $0.queue.loadTests.followedSeconds = 86_400
+        } _: { fixture in
+            try await body(try await AccessWorld(fixture))
+        }
     }
 
     /// Runs `body`, which is to change nothing.

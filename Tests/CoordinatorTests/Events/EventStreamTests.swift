@@ -45,7 +45,7 @@ import Testing
     }
 
     private static func waitForStreams(_ fixture: Fixture, _ count: Int) async throws {
-        try await waitUntil(deadlineSeconds: 20, "\(count) streams") {
+        try await waitUntil(deadlineSeconds: 60, "\(count) streams") {
             fixture.coordinator.eventStreams == count
         }
     }

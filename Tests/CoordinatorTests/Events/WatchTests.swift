@@ -67,7 +67,7 @@ import Testing
             let lines = Lines()
             let session = Self.session(Self.url(fixture), lines)
             async let watched: Void = session.run()
-            try await waitUntil(deadlineSeconds: 20, "the stream") {
+            try await waitUntil(deadlineSeconds: 60, "the stream") {
                 fixture.coordinator.eventStreams == 1
             }
             try await Self.work(fixture, catalog, failing: ["b"])
@@ -109,7 +109,7 @@ import Testing
             try await two.settleEvents()
             async let watched: Void = session.run()
             do {
-                try await waitUntil(deadlineSeconds: 20, "the stream") {
+                try await waitUntil(deadlineSeconds: 60, "the stream") {
                     one.coordinator.eventStreams == 1
                 }
             } catch {
@@ -135,17 +135,17 @@ import Testing
                 plan.query = EventQuery()
             }
             async let watched: Void = session.run()
-            try await waitUntil(deadlineSeconds: 20, "the stream") {
+            try await waitUntil(deadlineSeconds: 60, "the stream") {
                 fixture.coordinator.eventStreams == 1
             }
             try await fixture.submit(["a"])
-            try await waitUntil(deadlineSeconds: 20, "the events") {
+            try await waitUntil(deadlineSeconds: 60, "the events") {
                 lines.contain("catalog.running")
             }
             await session.drain()
             try await watched
             #expect(session.exitCode == nil)
-            try await waitUntil(deadlineSeconds: 20, "the end of the stream") {
+            try await waitUntil(deadlineSeconds: 60, "the end of the stream") {
                 fixture.coordinator.eventStreams == 0
             }
         }

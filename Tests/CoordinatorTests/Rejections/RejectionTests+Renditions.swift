@@ -15,6 +15,7 @@ extension RejectionTests {
             #"{"key":"h/a","code":"origin.http.404","message":""}"#,
             #"{"kind":"audio","key":"","code":"origin.http.404","message":""}"#,
             #"{"kind":"audio","name":"a\u0000","key":"h/a","code":"origin.http.404","message":""}"#,
+            #"{"kind":"audio","attributes":"\u0000","key":"h/a","code":"origin.http.404","message":""}"#,
         ].map {
             Case(
                 target: "/v1/segments",

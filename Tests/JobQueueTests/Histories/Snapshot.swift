@@ -129,7 +129,9 @@ extension QueueModel {
                             + (row.failure?.rawValue ?? "none"))
                 }
             }
-            compare("c\(number) totals", catalog.totals, its.totals)
+            var totals = its.totals
+            if catalog.hasCancelledOthers { totals.cancelled = catalog.totals.cancelled }
+            compare("c\(number) totals", catalog.totals, totals)
             compare("c\(number) files", Self.files(listed), its.files)
         }
         return found

@@ -87,7 +87,7 @@ import Testing
 
     /// How a catalog is before it is submitted again.
     private enum End: CaseIterable {
-        case new, interrupted, cancelled, failed, completed, removed
+        case new, interrupted, cancelled, interruptedThenCancelled, failed, completed, removed
     }
 
     /// Another object with the key of the file of that name.
@@ -106,7 +106,8 @@ import Testing
         switch end {
         case .new: break
         case .interrupted: try await queue.catalogs.submissions.interrupt(catalog)
-        case .cancelled:
+        case .cancelled, .interruptedThenCancelled:
+            if end != .cancelled { try await queue.catalogs.submissions.interrupt(catalog) }
             _ = try await queue.catalogs.selections.apply(
                 SelectionAction(.cancel, catalog: CatalogReference(catalog)))
         case .failed:
@@ -268,6 +269,7 @@ import Testing
         for old in [AssetState.new, .interrupted, .cancelled] {
             edges.insert(.init(table: "asset", old: old.rawValue, new: "failed"))
         }
+        edges.insert(.init(table: "asset", old: "interrupted", new: "cancelled"))
         for (old, events) in CatalogState.machine.table where old != .running {
             for new in events.values where new != .running {
                 edges.insert(.init(table: "catalog", old: old.rawValue, new: new.rawValue))

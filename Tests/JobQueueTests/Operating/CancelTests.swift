@@ -113,6 +113,76 @@ import Testing
         }
     }
 
+    @Test func anInterruptedCatalogIsCancelledAndForgotten() async throws {
+        try await F.with("cancel_interrupted") { fixture in
+            let catalog = try await fixture.submit(files(1...4))
+            let grant = try await fixture.lease(2)
+            _ = try await fixture.report([F.done(grant.jobs[0], grant)])
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            await #expect(throws: Failure.self) { try await apply(fixture, .forget, catalog) }
+
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 3, jobs: 0))
+            #expect(try await fixture.report([F.done(grant.jobs[1], grant)]) == [.stale])
+            try await fixture.expireLeases()
+            try await expectEnded(fixture, catalog, completed: 1, failed: 0, cancelled: 3)
+            let failures = try await fixture.assets(of: catalog).compactMap(\.failure)
+            #expect(failures.count == 3 && failures.allSatisfy { $0.code == "worker.cancelled" })
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+
+            // A retry fetches what is missing.
+            #expect(try await apply(fixture, .retry, catalog).assets == 3)
+            try await expectEnded(fixture, catalog, completed: 4, failed: 0)
+            // Another run looks at each file again.
+            try await fixture.submit(files(1...5))
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            #expect(try await apply(fixture, .cancel, catalog).assets == 5)
+            #expect(try await apply(fixture, .forget, catalog).assets == 5)
+        }
+    }
+
+    /// No report would end the catalog with its last asset.
+    @Test func interruptedAssetsAreCancelledOneByOne() async throws {
+        try await F.with("cancel_interrupted_asset") { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            #expect(try await apply(fixture, .cancel, catalog, asset: "f2").assets == 1)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(status.state == .interrupted && status.totals.cancelled == 1)
+            // A refresh is not what was interrupted.
+            var refresh = SelectionAction(.cancel, catalog: CatalogReference(catalog))
+            refresh.ofRefresh = true
+            #expect(try await fixture.queue.catalogs.selections.apply(refresh).assets == 0)
+
+            var interrupted = SelectionAction(.cancel)
+            interrupted.states = ["interrupted"]
+            #expect(try await fixture.queue.catalogs.selections.apply(interrupted).assets == 1)
+            try await expectEnded(fixture, catalog, completed: 1, failed: 0, cancelled: 2)
+        }
+    }
+
+    /// Its directory waits for the removal, and for none of what was interrupted.
+    @Test func interruptedAssetsAreCancelledBesideARemoval() async throws {
+        try await F.with("cancel_interrupted_removal") { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            #expect(try await apply(fixture, .remove, catalog, asset: "f1").assets == 1)
+            #expect(try await apply(fixture, .cancel, catalog, asset: "f2").assets == 1)
+            #expect(try await fixture.count("directory WHERE unsettled = 1") == 1)
+            #expect(try await fixture.count("delayed_job WHERE kind = 'checksums'") == 0)
+            #expect(try await RemovalTests.purge(fixture).count == 1)
+            #expect(try await apply(fixture, .cancel, catalog).assets == 1)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(status.state == .cancelled && status.totals.cancelled == 2)
+            #expect(try await fixture.count("directory WHERE unsettled <> 0") == 0)
+        }
+    }
+
     @Test func titlesAndLargeFilesAreCancelledInAnyStage() async throws {
         try await F.with("cancel_stages") { fixture in
             // One that is being resolved, one in parts, one about to be put together.

@@ -38,16 +38,17 @@ import Testing
             try await fixture.skipDelays()
             let other = WorkerID.random()
             let again = try await fixture.lease(4, as: other)
+            var resumed = TransferProgress(receivedBytes: 40, expectedBytes: 300, transfers: 1)
+            resumed.resumedBytes = 30
             _ = try await fixture.queue.jobs.leases.heartbeat(
                 Heartbeat(
                     worker: other, leases: [again.lease ?? ""],
-                    progress: [
-                        second.description: TransferProgress(
-                            receivedBytes: 40, expectedBytes: 300, transfers: 1)
-                    ], name: "o", activeTransfers: 1))
+                    progress: [second.description: resumed], name: "o", activeTransfers: 1))
             let after = try await fixture.queue.catalogs.status(of: catalog)
             #expect(after.totals.receivingBytes == 40 && after.totals.expectedBytes == 800)
             #expect(after.active.first { $0.id == second }?.bytes == 40)
+            #expect(status.totals.resumedBytes == nil && after.totals.resumedBytes == 30)
+            #expect(after.active.first { $0.id == second }?.resumedBytes == 30)
         }
     }
 
@@ -171,6 +172,64 @@ import Testing
                 ])
             let last = try await totals()
             #expect(last.bytes + last.receivingBytes == 77 && last.expectedBytes == 1_020)
+        }
+    }
+
+    /// Interrupted by their submitter, which worker or private cluster stops first.
+    @Test(arguments: [false, true])
+    func whatIsInterruptedKeepsItsBytes(isReturned: Bool) async throws {
+        try await F.with("progress_interrupted") { fixture in
+            let catalog = try await fixture.submit((1...3).map { F.file("f\($0)") })
+            let grant = try await fixture.lease(3)
+            let (first, second) = (grant.jobs[0].asset, grant.jobs[1].asset)
+            try await Self.beat(
+                fixture, fixture.worker, grant, name: "w",
+                [
+                    (asset: first, received: 40, expected: 100),
+                    (asset: second, received: 7, expected: 10),
+                ])
+            if isReturned {
+                // Its worker drains: it gives back what it has, and reports nothing of it any more.
+                let returned = grant.jobs.map {
+                    JobReport(job: $0.id, lease: grant.lease ?? "", outcome: .returned())
+                }
+                _ = try await fixture.report(returned)
+                try await Self.beat(fixture, fixture.worker, grant, name: "w", [])
+            }
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            try await Self.beat(fixture, fixture.worker, grant, name: "w", [])
+            func bytes() async throws -> [Int64] {
+                let listing = try await fixture.queue.catalogs.listings.browse(
+                    AssetQuery(CatalogReference(catalog)))
+                return listing.assets.map(\.bytes)
+            }
+            #expect(try await bytes() == [40, 7, 0])
+            let interrupted = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(interrupted.state == .interrupted)
+            #expect(interrupted.totals.bytes == 0 && interrupted.totals.receivingBytes == 47)
+
+            // It continues there, and nothing counts twice.
+            try await fixture.submit((1...3).map { F.file("f\($0)") })
+            #expect(
+                try await fixture.queue.catalogs.status(of: catalog).totals.receivingBytes == 47)
+            let other = WorkerID.random()
+            let again = try await fixture.lease(3, as: other)
+            try await Self.beat(
+                fixture, other, again, name: "o",
+                [(asset: first, received: 50, expected: 100)])
+            #expect(
+                try await fixture.queue.catalogs.status(of: catalog).totals.receivingBytes == 57)
+
+            // What is cancelled is not resumed.
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            #expect(try await bytes() == [50, 7, 0])
+            let selections = fixture.queue.catalogs.selections
+            let all = CatalogReference(catalog)
+            _ = try await selections.apply(SelectionAction(.cancel, catalog: all))
+            #expect(try await bytes() == [0, 0, 0])
+            _ = try await selections.apply(SelectionAction(.retry, catalog: all))
+            try await Self.beat(fixture, other, again, name: "o", [])
+            #expect(try await bytes() == [0, 0, 0])
         }
     }
 }

@@ -17,7 +17,10 @@ import Testing
             }
             #expect(failure?.code == .inputField)
             try await fixture.drain()
+            #expect(try await fixture.queue.sites.list().sites.map(\.catalogs) == [1])
             #expect(try await fixture.queue.catalogs.selections.apply(forget).assets == 3)
+            // Its site keeps its settings and audits.
+            #expect(try await fixture.queue.sites.list().sites.map(\.catalogs) == [0])
             for table in ["catalog", "asset", "segment", "result", "directory", "unneeded_file"] {
                 #expect(try await fixture.count(table) == 0)
             }

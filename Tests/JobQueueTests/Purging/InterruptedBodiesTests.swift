@@ -59,6 +59,20 @@ import Testing
         }
     }
 
+    /// A worker that was receiving one may still be keeping it.
+    @Test func areLookedForOnceWorkersHaveStopped() async throws {
+        try await F.with("bodies_late") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            let grant = try await fixture.lease(2)
+            _ = try await fixture.report([F.done(grant.jobs[0], grant)])
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            _ = try await apply(fixture, .remove, catalog)
+            let soon = "due_at <= now() + interval '1 second'"
+            #expect(try await fixture.count("unneeded_file WHERE \(soon)") == 1)
+            #expect(try await fixture.count("\(Self.entries) AND NOT \(soon)") == 1)
+        }
+    }
+
     @Test func areNotLookedForWhereThereAreNone() async throws {
         try await F.with("bodies_none") { fixture in
             // Complete ones, and short ones, of which nothing is kept.

@@ -47,7 +47,7 @@ import Testing
             try await giveBack(fixture)
             let waits = try await waits(fixture, catalog)
             #expect(waits.map(\.reason) == [.workerStoring])
-            #expect((30...35).contains(waits.first?.seconds ?? 0), "\(waits)")
+            #expect((5...35).contains(waits.first?.seconds ?? 0), "\(waits)")
             // A paused queue holds it back as well.
             try await fixture.pool.query("UPDATE queue SET state = 'paused'")
             let name = try #require(try await fixture.queue.sites.queues().first).name

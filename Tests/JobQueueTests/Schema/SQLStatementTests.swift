@@ -17,7 +17,7 @@ import Testing
         SQL.Mirrors.self, SQL.Quotas.self, SQL.Sites.self, SQL.Selecting.self, SQL.Workers.self,
         SQL.Daily.self, SQL.Status.self, SQL.LoadTests.self, SQL.Browsing.self, SQL.Figures.self,
         SQL.Housekeeping.self, SQL.Access.self, SQL.Events.self,
-        SQL.Webhooks.self, SQL.Diagnosis.self,
+        SQL.Webhooks.self,
         SQL.Purging.self, SQL.Removing.self, SQL.Evicting.self, SQL.Rights.self,
         SQL.Neighbours.self, SQL.CacheAnswers.self, SQL.Sources.self, SQL.Audits.self,
         SQL.Recording.self, SQL.OptionalRenditions.self, SQL.Common.self, SQL.Schema.self,
@@ -53,22 +53,6 @@ import Testing
             file.text.matches(of: /enum (\w+): String, SQLSubject/).map { String($0.output.1) }
         }
         #expect(declared.sorted() == Self.subjects.map { "\($0)" }.sorted())
-    }
-
-    /// Lists of states are placeholders, which the tables of states fill.
-    @Test func noStatementListsStates() throws {
-        let states = Set(
-            AssetState.allCases.map(\.rawValue) + CatalogState.allCases.map(\.rawValue)
-                + LoadTestState.allCases.map(\.rawValue)
-                + LoadShardState.allCases.map(\.rawValue))
-        let files = try Self.files("sql").filter { !$0.path.contains("migrations/") }
-        #expect(!files.isEmpty)
-        for file in files {
-            for match in file.text.matches(of: /\bstate\s+(?:NOT\s+)?IN\s*\(\s*'(\w+)'/)
-            where states.contains(String(match.output.1)) {
-                Issue.record("\(match.output.0)… in \(file.path)")
-            }
-        }
     }
 
     @Test func eachStatementOfAFileHasACase() {

@@ -207,8 +207,8 @@ import Testing
     @Test func assetsAreNotLookedThroughForEachJob() async throws {
         let known: [String: PostgresValue] = ["catalog": .int(1), "priority": .int(5)]
         let statements: [(String, SQL.Selecting)] = [
-            ("lockCancelled", .lockCancelled), ("cancelJobs", .cancelJobs),
-            ("lockReprioritised", .lockReprioritised), ("moveJobs", .moveJobs),
+            ("lockJobs", .lockJobs), ("cancelJobs", .cancelJobs),
+            ("lockDelayed", .lockDelayed), ("moveJobs", .moveJobs),
         ]
         try await F.with("choice") { fixture in
             for (name, statement) in statements {

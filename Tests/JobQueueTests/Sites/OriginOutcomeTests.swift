@@ -129,24 +129,24 @@ import Testing
             try await Self.submit(fixture, 10)
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([
-                Self.failed(grant.jobs[0], grant, "origin.http.429", retryAfter: 60)
+                Self.failed(grant.jobs[0], grant, "origin.http.429", retryAfter: 600)
             ])
             let cooling = try await fixture.queue.origins.cooling()
             #expect(cooling.map(\.origin) == [Self.mirror])
             // The job waits for it, the others of its own origin do not.
             let waiting = try await fixture.count(
-                "delayed_job WHERE available_at > now() + interval '50 seconds'")
+                "delayed_job WHERE available_at > now() + interval '400 seconds'")
             #expect(waiting == 1)
             #expect(try await fixture.lease(10).jobs.count == 8)
             // A Retry-After during the cooldown is not reported again.
-            var report = F.failed(grant.jobs[1], grant, "origin.limited", retryAfter: 55)
+            var report = F.failed(grant.jobs[1], grant, "origin.limited", retryAfter: 550)
             report.origins = [OriginOutcome(origin: Self.mirror, code: "origin.limited")]
             _ = try await fixture.report([report])
             let decisions = try #require(try await Self.origin(Self.mirror, fixture)).decisions
             #expect(decisions.map(\.decision) == ["cooldown"])
             #expect(
                 try await fixture.count(
-                    "delayed_job WHERE available_at > now() + interval '45 seconds'") == 2)
+                    "delayed_job WHERE available_at > now() + interval '400 seconds'") == 2)
         }
     }
 

@@ -152,4 +152,63 @@ import Testing
             #expect(try await fixture.queue.sites.configure(settings).volume == other)
         }
     }
+
+    /// Two paths of one directory, as a symlink is one, have one mark.
+    @Test func twoSitesWithCatalogsNeverHaveOneVolume() async throws {
+        try await F.with("volume_shared") { fixture in
+            let other = "file:///srv/link"
+            let catalog = try await fixture.submit([F.file("a")])
+            let first = try await fixture.lease()
+            try await fixture.submit([F.file("x")], catalog: "other", site: other)
+            let second = try await fixture.lease()
+            let volume = VolumeID.random()
+            _ = try await Self.record(volume, first, fixture)
+            let sites = try await fixture.queue.sites.list().sites
+            let link = try #require(sites.first { $0.storageURL == other }).id
+            func others(_ site: SiteID) async throws -> [String] {
+                try await fixture.queue.sites.volumes.volume(
+                    SiteVolumeRequest(
+                        worker: fixture.worker, site: site, marks: [.random(), volume])
+                ).others?.map(\.storageURL) ?? []
+            }
+            #expect(try await others(link) == [F.site])
+            #expect(try await others(try await Self.site(fixture).id).isEmpty)
+            let failure = await #expect(throws: Failure.self) {
+                try await Self.record(volume, second, fixture, site: link)
+            }
+            #expect(failure?.code == .storageSharedDirectory)
+            let message = failure?.message ?? ""
+            #expect(message.contains(F.site) && message.contains(other), "\(message)")
+            // Without catalogs, a site has no records that others could contradict.
+            _ = try await fixture.report(first.jobs.map { F.done($0, first) })
+            try await fixture.queue.catalogs.submissions.interruptAll()
+            try await fixture.drain()
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.forget, catalog: CatalogReference(catalog)))
+            #expect(try await others(link).isEmpty)
+            try await fixture.submit([F.file("x")], catalog: "other", site: other)
+            let again = try await fixture.lease()
+            #expect(try await Self.record(volume, again, fixture, site: link) == volume)
+            #expect(try await Self.site(fixture).volume == nil)
+        }
+    }
+
+    /// Sites that an earlier version accepted on one directory: the later one waits.
+    @Test func sitesThatHaveOneVolumeAlreadyAreFound() async throws {
+        try await F.with("volume_shared_before") { fixture in
+            let other = "file:///srv/link"
+            try await fixture.submit([F.file("a")])
+            try await fixture.submit([F.file("x")], catalog: "other", site: other)
+            let volume = VolumeID.random()
+            try await fixture.pool.query("UPDATE site SET volume_id = '\(volume)'")
+            let sites = try await fixture.queue.sites.list().sites
+            var found: [String: [String]] = [:]
+            for site in sites {
+                found[site.storageURL] = try await fixture.queue.sites.volumes.volume(
+                    SiteVolumeRequest(worker: fixture.worker, site: site.id, marks: [volume])
+                ).others?.map(\.storageURL)
+            }
+            #expect(found == [other: [F.site]])
+        }
+    }
 }

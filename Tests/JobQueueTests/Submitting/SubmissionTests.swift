@@ -294,4 +294,24 @@ import Testing
             #expect(await code("file:///mnt") == .inputDestination)
         }
     }
+
+    /// The options of commands have other names than the API's fields.
+    @Test func aNestedSiteIsNamed() async throws {
+        try await F.with("nested_named") { fixture in
+            func open(_ url: String) async throws(Failure) {
+                _ = try await fixture.queue.catalogs.submissions.open(
+                    CatalogSubmission(name: "movies", storageURL: url))
+            }
+            try await open("file:///srv/edge")
+            for (url, message) in [
+                ("file:///srv/edge/sub", "/srv/edge/sub lies in that of the site /srv/edge"),
+                ("file:///srv", "/srv contains that of the site /srv/edge"),
+            ] {
+                let failure = await #expect(throws: Failure.self) { try await open(url) }
+                #expect(failure?.message.contains(message) == true, "\(failure?.message ?? "")")
+                #expect(failure?.hint.contains("use /srv/edge;") == true)
+                #expect(failure?.hint.contains("--to") == true)
+            }
+        }
+    }
 }

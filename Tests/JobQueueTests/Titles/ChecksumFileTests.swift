@@ -202,7 +202,10 @@ import Testing
     /// A heartbeat notifies its worker, which may write until then.
     @Test func aWriterWhoseCatalogIsInterruptedHasTimeToNotice() async throws {
         try await F.with("interrupted") { fixture in
-            let one = try await fixture.submit([F.file("a")], catalog: "one")
+            // With an asset that is still to be fetched, or the catalog would have ended.
+            var later = F.file("later/c")
+            later.notBefore = 4_000_000_000
+            let one = try await fixture.submit([F.file("a"), later], catalog: "one")
             try await Self.fetchAll(fixture)
             // A lease stands until its worker ends it.
             let writer = try await fixture.lease()

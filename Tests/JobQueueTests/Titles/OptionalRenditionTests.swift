@@ -91,7 +91,7 @@ import Testing
             let again = try await fixture.assets(of: catalog)[0]
             #expect(again.state == .resolving && again.leftOut == nil && again.failure == nil)
 
-            let left = lost.reason(for: .audio, name: "de")
+            let left = lost.reason(for: .audio, name: "de", attributes: "de 64 kbit/s")
             let rest = Self.numbered([Self.segments[0], Self.segments[2], Self.segments[3]])
             try await Self.fetch(fixture, rest, leftOut: [left], leased: resolve)
             let ended = try await fixture.assets(of: catalog)[0]

@@ -36,6 +36,6 @@ import Testing
         }
         #expect((run.total[.sendDelay]?.maximum ?? 0) > 250_000)
         #expect((run.total[.total]?.maximum ?? 0) > 250_000)
-        #expect(run.counts.lateSends >= 1)
+        #expect(run.counts.pacing.lateSends >= 1)
     }
 }

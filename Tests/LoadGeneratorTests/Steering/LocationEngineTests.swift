@@ -56,9 +56,9 @@ import Testing
         let run = try await EngineRun(
             outcome.plan, viewers, threads: 1, adjust: { $0.addresses = outcome.addresses })
         #expect(run.total.errors == [:])
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.viewers.failed == 0)
         let media = Self.groups(run).values.reduce(0) { $0 + $1.requests }
-        try await waitUntil(deadlineSeconds: 10, "the access logs") {
+        try await waitUntil(deadlineSeconds: 60, "the access logs") {
             segments(a, "v").count + segments(b, "v").count + segments(a, "s").count
                 + [a, b].flatMap { $0.requests() }.count { $0.target.hasPrefix("/main.mpd?at=") }
                 >= Int(media)
@@ -83,7 +83,7 @@ import Testing
         let lists = [["beta", "alpha"], ["beta", "alpha"], ["alpha", "beta"]]
         steering.route("/steer", inTurn: lists.map { Self.list($0) })
         let run = try await play()
-        #expect(run.counts.pathwayChanges == 1 && run.counts.pathwayFailures == 0)
+        #expect(run.counts.pathways.changes == 1 && run.counts.pathways.failures == 0)
         // Video continues where the list leads it, without a gap.
         let (before, after) = (segments(b, "v"), segments(a, "v"))
         #expect(before.count >= 1 && after.count >= 1)
@@ -115,7 +115,7 @@ import Testing
         let lists = [["beta", "alpha"], ["beta", "alpha"], ["alpha", "beta"]]
         steering.route("/steer", inTurn: lists.map { Self.list($0) })
         let run = try await play()
-        #expect(run.counts.pathwayChanges == 1 && run.counts.pathwayFailures == 0)
+        #expect(run.counts.pathways.changes == 1 && run.counts.pathways.failures == 0)
         func manifests(_ server: NginxServer) -> [String] {
             server.requests().map(\.target).filter { $0.hasPrefix("/main.mpd") }
         }
@@ -169,10 +169,10 @@ import Testing
             """
         for path in ["live/main.mpd", "session/42/main.mpd"] { try directory.write(text, to: path) }
         let run = try await play("/live/main.mpd")
-        #expect(run.counts.segments >= 3)
+        #expect(run.counts.playback.segments >= 3)
         func requests() -> [String] { b.requests().map(\.target) }
-        try await waitUntil(deadlineSeconds: 10, "the access log") {
-            requests().count { $0.hasSuffix(".m4s") } >= Int(run.counts.segments)
+        try await waitUntil(deadlineSeconds: 60, "the access log") {
+            requests().count { $0.hasSuffix(".m4s") } >= Int(run.counts.playback.segments)
         }
         let manifests = requests().filter { $0.hasSuffix(".mpd") }
         #expect(manifests.count { $0 == "/session/42/main.mpd" } >= 2)
@@ -195,7 +195,7 @@ import Testing
                 Self.list(["alpha"], ",\"RELOAD-URI\":\"/again\""), Self.list(["beta"]),
             ])
         let run = try await play()
-        #expect(run.counts.pathwayChanges == 2)
+        #expect(run.counts.pathways.changes == 2)
         #expect(segments(a, "v").count >= 1 && segments(b, "v").count >= 1)
         let requests = steering.requests
         try #require(requests.count >= 3)

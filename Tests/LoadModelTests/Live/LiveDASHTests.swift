@@ -27,7 +27,7 @@ import Testing
         let run = try LiveRun(livePlan(.dash), from: 111, to: 171) { url, _ in
             LiveRun.Answer(body: url.hasSuffix(".mpd") ? Self.manifest(template) : "")
         }
-        #expect(run.counts.stalls == 0)
+        #expect(run.counts.playback.stalls == 0)
         // 101 s of the presentation have passed, and 95 less the delay: in segment 47.
         let segments = run.fetches(of: "/v0-")
         #expect(segments.first?.url == "http://live.example/v0-47.m4s")
@@ -41,10 +41,10 @@ import Testing
         // Every ten seconds, and at the start.
         let loads = run.fetches(of: ".mpd").map(\.atSeconds)
         #expect(loads.map { Int($0) } == [111, 121, 131, 141, 151, 161])
-        #expect(run.counts.playlistReloads == 5)
+        #expect(run.counts.live.playlistReloads == 5)
         let latency = try #require(run.interval[.liveLatency])
         #expect((latency.minimum ?? 0) > 6_900_000 && (latency.maximum ?? 0) < 7_200_000)
-        #expect(run.counts.stalePlaylists == 0)
+        #expect(run.counts.live.stalePlaylists == 0)
     }
 
     @Test func segmentsOfATimelineComeWithAnotherManifest() throws {
@@ -60,14 +60,14 @@ import Testing
                     </SegmentTimeline></SegmentTemplate>
                     """, update: "PT2S"))
         }
-        #expect(run.counts.stalls == 0)
+        #expect(run.counts.playback.stalls == 0)
         let segments = run.fetches(of: "/v0-")
         #expect(segments.first?.url == "http://live.example/v0-940.m4s")
         #expect(
             segments.map(\.url)
                 == (0..<segments.count).map { "http://live.example/v0-\(940 + 20 * $0).m4s" })
         #expect(segments.count >= 31)
-        #expect(run.counts.liveSkips == 0)
+        #expect(run.counts.live.skips == 0)
         #expect((run.interval[.liveLatency]?.maximum ?? 0) < 7_200_000)
     }
 
@@ -87,8 +87,8 @@ import Testing
                     .replacing("PT60S", with: "PT132S"))
         }
         // 132 s of the presentation, from 94 on.
-        #expect(abs(run.counts.playedSeconds - 38) < 1e-6)
-        #expect(run.counts.stalls == 0)
+        #expect(abs(run.counts.playback.playedSeconds - 38) < 1e-6)
+        #expect(run.counts.playback.stalls == 0)
         #expect(run.endedAtSeconds ?? 0 > 148)
     }
 
@@ -124,7 +124,7 @@ import Testing
         #expect(run.fetches(of: "/time").count == (isDirect ? 0 : 1))
         // 131 s of the presentation have passed by that clock, and 125 less the delay.
         #expect(run.fetches(of: "/v0-").first?.url == "http://live.example/v0-62.m4s")
-        #expect(run.counts.stalls == 0)
+        #expect(run.counts.playback.stalls == 0)
     }
 
     /// The first clock is an hour ahead: viewers that believe it request what does not exist yet.
@@ -246,8 +246,8 @@ import Testing
                     with: "<Location>s.mpd</Location><PatchLocation ttl=\"4\">patch.mpp"
                         + "</PatchLocation><Period"))
         }
-        #expect(run.counts.stalls == 0 && run.counts.liveSkips == 0)
-        #expect(run.counts.stalePlaylists == 0)
+        #expect(run.counts.playback.stalls == 0 && run.counts.live.skips == 0)
+        #expect(run.counts.live.stalePlaylists == 0)
         #expect(run.fetches(of: "patch").isEmpty)
         #expect(run.fetches(of: "s.mpd").count >= 18)
         #expect(run.fetches(of: "/v0-").count >= 20)
@@ -281,6 +281,6 @@ import Testing
             manifests.prefix(4) == [
                 own, "http://live.example/s.mpd?n=1", "http://two.example/t.mpd?n=2", own,
             ], "\(manifests)")
-        #expect(run.counts.stalls == 0)
+        #expect(run.counts.playback.stalls == 0)
     }
 }

@@ -104,9 +104,9 @@ import Testing
         }
         #expect(
             run.fetches.first { $0.url.hasSuffix(".ts") }?.url == "http://live.example/v0-22.ts")
-        #expect(run.counts.stalls == 0)
-        #expect(run.counts.liveSkips == 0)
-        #expect(run.counts.stalePlaylists == 0)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(run.counts.live.skips == 0)
+        #expect(run.counts.live.stalePlaylists == 0)
         // Its playhead was at 88 when it began at about 101.04, and nothing changes that.
         let latency = try #require(run.interval[.liveLatency])
         #expect(abs(Double(latency.minimum ?? 0) / 1e6 - 13.04) < 0.02)
@@ -123,7 +123,7 @@ import Testing
         let reloads = run.fetches(of: "v0.m3u8").map(\.atSeconds)
         let pauses = zip(reloads.dropFirst(), reloads).map { $0 - $1 }
         #expect(pauses.allSatisfy { $0 > 1.99 && $0 < 4.1 })
-        #expect(run.counts.playlistReloads == Int64(reloads.count) - 1)
+        #expect(run.counts.live.playlistReloads == Int64(reloads.count) - 1)
     }
 
     @Test func withoutDatesLatencyCountsFromWhenTheSegmentsWereListed() throws {
@@ -141,11 +141,12 @@ import Testing
         let run = try LiveRun(livePlan(.hls), from: 101, to: 181) { url, now in
             Self.quick(url, packager, min(now, 120.5))
         }
-        #expect(run.counts.stalls == 1)
+        #expect(run.counts.playback.stalls == 1)
         // From 126 on, 1.5 targets after the last new segment; every two seconds.
-        #expect((26...28).contains(run.counts.stalePlaylists), "\(run.counts.stalePlaylists)")
+        #expect(
+            (26...28).contains(run.counts.live.stalePlaylists), "\(run.counts.live.stalePlaylists)")
         // The last segment, up to 120, was played at 133; it has waited since.
-        #expect(abs(run.counts.stalledSeconds - (181 - 133.04)) < 0.1)
+        #expect(abs(run.counts.playback.stalledSeconds - (181 - 133.04)) < 0.1)
         #expect(run.interval[.viewerDrift]?.maximum ?? 0 > 40_000_000)
     }
 
@@ -157,9 +158,9 @@ import Testing
             if url.hasSuffix("v0-30.ts") { answer.seconds = 40 }
             return answer
         }
-        #expect(run.counts.liveSkips == 1)
-        #expect(run.counts.stalls == 1)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.live.skips == 1)
+        #expect(run.counts.playback.stalls == 1)
+        #expect(run.counts.viewers.failed == 0)
         // Segments that left the window were not requested.
         #expect(run.fetches(of: "v0-31.ts").isEmpty)
         // It is at the edge again: no farther than before by more than a segment.
@@ -171,10 +172,10 @@ import Testing
         packager.lastNumber = 29
         let run = try LiveRun(livePlan(.hls), from: 101, to: 1_000) { Self.quick($0, packager, $1) }
         // 30 segments end at 120; the playhead was 13 s behind.
-        #expect(abs(run.counts.playedSeconds - 32) < 1e-6)
+        #expect(abs(run.counts.playback.playedSeconds - 32) < 1e-6)
         #expect(abs((run.endedAtSeconds ?? 0) - 133.04) < 0.1)
-        #expect(run.counts.stalls == 0)
-        #expect(run.counts.viewersFailed == 0)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(run.counts.viewers.failed == 0)
     }
 
     @Test func withPartsItIsAPartHoldBackFromTheEdge() throws {
@@ -183,7 +184,7 @@ import Testing
         let run = try LiveRun(livePlan(.hls), from: 101, to: 161) {
             Self.quick($0, packager, $1)
         }
-        #expect(run.counts.stalls == 0)
+        #expect(run.counts.playback.stalls == 0)
         // The edge is at 101, so three parts of 1 s before are at 98; the last independent part is
         // there: parts 0 and 2 of a segment are.
         #expect(
@@ -197,7 +198,7 @@ import Testing
         #expect(
             reloads.first?.url
                 == "http://live.example/v0.m3u8?_HLS_msn=25&_HLS_part=1&_HLS_skip=YES")
-        #expect(run.counts.stalePlaylists == 0)
+        #expect(run.counts.live.stalePlaylists == 0)
         // Parts within a hundredth of a second of their end.
         for part in run.fetches(of: ".ts").dropFirst(4) {
             let names = part.url.split(separator: "-")[1].split(separator: ".")
@@ -216,7 +217,7 @@ import Testing
             if url.contains("v0-") { answer.seconds = 2 }
             return answer
         }
-        #expect(run.counts.stalls == 0)
+        #expect(run.counts.playback.stalls == 0)
         #expect(
             run.fetches(of: "/a-").map(\.url) == (22..<39).map { "http://live.example/a-\($0).ts" })
         // Audio is requested while a video segment is under way.
@@ -253,8 +254,8 @@ import Testing
         let run = try LiveRun(livePlan(.hls), from: 101, to: 161) { Self.quick($0, packager, $1) }
         #expect(run.fetches(of: "v0-26.ts").isEmpty)
         #expect(run.fetches(of: ".ts").count == 16)
-        #expect(run.counts.stalls == 0)
-        #expect(run.counts.liveSkips == 0)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(run.counts.live.skips == 0)
     }
 
     @Test func aFasterRenditionContinuesAtTheSameSegment() throws {
@@ -266,8 +267,8 @@ import Testing
             if url.hasSuffix(".ts") { answer.bytes = 500_000 }
             return answer
         }
-        #expect(run.counts.switches == 1)
-        #expect(run.counts.stalls == 0)
+        #expect(run.counts.playback.switches == 1)
+        #expect(run.counts.playback.stalls == 0)
         let numbers = run.fetches(of: ".ts").compactMap {
             Int($0.url.split(separator: "-")[1].prefix { $0.isNumber })
         }
@@ -286,8 +287,8 @@ import Testing
         }
         let segments = run.fetches(of: ".ts").map(\.url)
         #expect(Set(segments).count == segments.count)
-        #expect(run.counts.stalls == 0)
-        #expect(run.counts.liveSkips == 0)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(run.counts.live.skips == 0)
     }
 
     @Test func anUnreadablePlaylistFailsItsRequest() throws {

@@ -59,16 +59,16 @@ import Testing
             traits: Self.traits { $0.meanSeekSeconds = 20 }, plannedSeconds: 0)
         run.run { _, _ in .init(bytes: 250_000, seconds: 0.1) }
         // About a seek in twenty seconds of those played.
-        let expected = run.counts.playedSeconds / 20
-        #expect(Double(run.counts.seeks) > expected * 0.4 && run.counts.seeks > 1)
-        #expect(Double(run.counts.seeks) < expected * 2 + 3)
-        #expect(run.counts.stalls == 0)
-        #expect(run.counts.stalledSeconds == 0)
+        let expected = run.counts.playback.playedSeconds / 20
+        #expect(Double(run.counts.playback.seeks) > expected * 0.4 && run.counts.playback.seeks > 1)
+        #expect(Double(run.counts.playback.seeks) < expected * 2 + 3)
+        #expect(run.counts.playback.stalls == 0)
+        #expect(run.counts.playback.stalledSeconds == 0)
         let waits = run.interval[.seek]
-        #expect(waits?.total == run.counts.seeks)
+        #expect(waits?.total == run.counts.playback.seeks)
         // One segment of two seconds is what playback needs.
         #expect(waits?.maximum ?? 0 <= 101_000)
-        #expect(run.objects.count > 0 && run.counts.viewersFailed == 0)
+        #expect(run.objects.count > 0 && run.counts.viewers.failed == 0)
     }
 
     @Test func whoWaitsTooLongLeaves() {
@@ -81,10 +81,33 @@ import Testing
         #expect(answers == [false, true])
         var interval = LoadInterval(second: 0)
         viewer.finish(atSeconds: 14, isCutOff: false, into: &interval)
-        #expect(interval.counts.viewersAbandoned == 1)
-        #expect(interval.counts.viewersNotStarted == 1)
-        #expect(interval.counts.viewersFailed == 0)
+        #expect(interval.counts.viewers.abandoned == 1)
+        #expect(interval.counts.viewers.notStarted == 1)
+        #expect(interval.counts.viewers.failed == 0)
         #expect(interval[.startup]?.maximum == 4_000_000)
+    }
+
+    /// A segment of two seconds comes, and no other one: the stall begins at two seconds.
+    @Test func whoStallsTooLongLeaves() {
+        var viewer = Viewer(
+            title: mediaTitle(segments: 10), settings: settings { $0.startupSeconds = 2 },
+            traits: Self.traits { $0.abandonStallSeconds = 3 }, plannedSeconds: 0)
+        var interval = LoadInterval(second: 0)
+        // The manifest, the playlist and a segment.
+        for _ in 0..<3 {
+            _ = viewer.next(atSeconds: 0)
+            viewer.received(bytes: 1_000, tookSeconds: 0.1, atSeconds: 0, into: &interval)
+        }
+        _ = viewer.next(atSeconds: 0)
+        let answers = [1.9, 4.5, 5.5].map { viewer.abandons(atSeconds: $0) }
+        #expect(answers == [false, false, true])
+        viewer.finish(atSeconds: 5.5, isCutOff: false, into: &interval)
+        #expect(interval.counts.viewers.abandoned == 1)
+        #expect(interval.counts.viewers.notStarted == 0)
+        #expect(interval.counts.viewers.failed == 0)
+        #expect(interval.counts.playback.stalls == 1)
+        #expect(abs(interval.counts.playback.stalledSeconds - 3.5) < 1e-9)
+        #expect(abs(interval.counts.playback.playedSeconds - 2) < 1e-9)
     }
 
     @Test func watchedTimesAreExponential() {

@@ -84,10 +84,10 @@ import Testing
             .catalogGigabytes: 1_600, .changePerDay: 1, .deadlineHours: 2, .hitRatio: 1,
             .originRequests: 50,
         ].mapValues { Estimate($0) }
-        let problem = try #require(
-            try Plan(scenario).problems.first { $0.contains("fill.deadlineHours of") })
-        #expect(
-            problem.hasSuffix(
-                " would help, and so would a higher limit or a lower catalog.changePerDay."))
+        let problems = try Plan(scenario).problems.filter { $0.contains("(now ") }
+        #expect(problems.count == 1)
+        for input in ["origin.requestsPerSecond", "catalog.changePerDay", "fill.deadlineHours"] {
+            #expect(problems[0].contains("\(input) "), "\(problems)")
+        }
     }
 }

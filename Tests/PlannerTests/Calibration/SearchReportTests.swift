@@ -8,14 +8,14 @@ import Testing
     private static func json(
         _ requests: Double, _ bits: Double, isConclusive: Bool = true, kind: String = "search",
         highest: String = "200", broken: String = "210", unit: String = "users",
-        planned: String = "null"
+        planned: String = "null", limit: String = "threshold"
     ) -> [UInt8] {
         Array(
             """
             {"figures": {"requestsPerSecond": \(requests), "bitsPerSecond": \(bits),
                          "plannedPerSecond": \(planned)},
              "ladder": {"kind": "\(kind)", "highest": \(highest), "isConclusive": \(isConclusive),
-                        "lowestBroken": \(broken), "steps": [], "unit": "\(unit)"}}
+                        "lowestBroken": \(broken), "steps": [], "unit": "\(unit)", "limit": "\(limit)"}}
             """.utf8)
     }
 
@@ -35,12 +35,18 @@ import Testing
         #expect(report.basis == "the highest load that passed")
     }
 
-    /// Also if the file says that the search found the limit, but no load was too much.
-    @Test(arguments: [(false, "210"), (true, "null")])
-    func aLimitThatWasNotReachedIsALowerBound(isConclusive: Bool, broken: String) throws {
+    /// Also if the file says that the search found the limit, but no load was too much, or one was for
+    /// the generator.
+    @Test(
+        arguments: [
+            (false, "null", "threshold"), (true, "null", "threshold"), (false, "210", "generator"),
+        ])
+    func aLimitThatWasNotReachedIsALowerBound(
+        isConclusive: Bool, broken: String, limit: String
+    ) throws {
         let open = try SearchReport(
-            json: Self.json(900, 1.8e9, isConclusive: isConclusive, broken: broken))
-        #expect(!open.isConclusive)
+            json: Self.json(900, 1.8e9, isConclusive: isConclusive, broken: broken, limit: limit))
+        #expect(!open.isConclusive && open.maxFactor == .infinity)
         #expect(open.basis == "at least: the search did not reach the limit")
         let notes = open.originNotes(Self.values())
         #expect(notes[0].hasPrefix("The origin answered at least 900 requests"))
@@ -48,6 +54,27 @@ import Testing
             notes[1].hasPrefix("The search did not reach the limit, so the origin allows this "))
         #expect(open.edgeNotes(cores: 2)[0].contains("edge answered at least 900 requests"))
         #expect(open.edgeNotes(cores: 2)[1].contains("as many cores as planned, or fewer"))
+    }
+
+    /// A search that stopped because the machine was busy, after a higher load had failed.
+    @Test(arguments: ["threshold", "fellBehind"])
+    func aFailedLoadIsAnUpperBound(limit: String) throws {
+        let report = try SearchReport(
+            json: Self.json(
+                900, 1.8e9, isConclusive: false, highest: "900", broken: "1050",
+                unit: "arrivalsPerSecond", planned: "900", limit: limit))
+        #expect(!report.isConclusive && abs(report.maxFactor - 1_050.0 / 900) < 1e-9)
+        let notes = report.originNotes(Self.values())
+        #expect(notes[0].hasPrefix("The origin answered 900 requests of 250 kB"))
+        #expect(
+            notes[1].contains("which is between 900 and 1,050 requests per second: the plan has"))
+        #expect(report.basis.contains("the limit is below 1,050 requests/s"))
+        #expect(!(notes + [report.basis]).contains { $0.contains("or more") })
+        #expect(report.edgeNotes(cores: 2)[1].contains("between 900 and 1,050 requests"))
+        // Users answer as much more at most.
+        let users = try SearchReport(
+            json: Self.json(900, 1.8e9, isConclusive: false, limit: limit))
+        #expect(users.originNotes(Self.values())[1].contains("between 900 and 945 requests"))
     }
 
     /// The arrivals that a search prints for a plan, not what a short step answered by chance.
@@ -71,7 +98,10 @@ import Testing
         (options.months, options.draws) = (0, 0)
         let known = try Plan(scenario, options).problems
         #expect(!known.contains { $0.contains("at least") })
-        scenario.lowerBounds = [.originRequests]
+        scenario.lowerBounds = [.originRequests: 0.2]
+        let between = try Plan(scenario, options).problems
+        #expect(between.contains { $0.contains("which is below 0.2: search again on a quiet") })
+        scenario.lowerBounds = [.originRequests: .infinity]
         let open = try Plan(scenario, options).problems
         #expect(
             open.contains { $0.contains("The origin allows at least that: the search did not ") })

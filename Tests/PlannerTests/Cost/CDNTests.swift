@@ -91,11 +91,49 @@ import Testing
         #expect(try cost(0, minimum: 1_000)["commitment that is not used"] == nil)
     }
 
+    /// With the hours of a log, the second highest one is billed, in proportion to the mean; never more
+    /// than the peak.
+    @Test(arguments: [(5_000.0, 24_000.0), (2_000, 16_000)])
+    func thePercentileOfMeasuredHours(peak: Double, megabits: Double) throws {
+        var scenario = Scenario()
+        scenario.given = [
+            .meanRequests: 1_000, .peakRequests: peak, .requestBytes: 1e6,
+        ].mapValues { Estimate($0) }
+        // A mean of 4/3, a second highest hour of 4: three times 8 Gbit/s.
+        scenario.hourlyRequests = [6, 4] + Array(repeating: 1, count: 22)
+        var options = Plan.Options()
+        (options.draws, options.months, options.prices) = (0, 0, [Self.book(1)])
+        options.cdns = [
+            CDNPrices(
+                id: "c", name: "C",
+                delivery: .percentile(
+                    CDNPrices.Percentile(perMegabit: Self.price(1), commitMegabits: 0)))
+        ]
+        let cost = try #require(try Plan(scenario, options).cdns.first)
+        let delivery = try #require(amounts(cost)["delivery"])
+        #expect(abs(delivery - megabits) < 1e-6 * megabits, "\(delivery)")
+    }
+
     /// 16 Gbit/s by two servers of 25 Gbit/s rather than by 24 of 1 Gbit/s.
     @Test func theCheapestKindOfEdgeServerIsBought() throws {
         let plan = try Self.plan([])
         let item = try #require(plan.costs.first?.items.first { $0.name == "edge servers" })
         #expect(item.count == "2 × e" && item.cost.amounts == ["EUR": 1_000])
+    }
+
+    /// At most four of the small machines a site, even where more of them would be cheaper.
+    @Test(arguments: [(340.0, "5 × i"), (360.0, "2 × e")])
+    func manySmallEdgeServersAreNotBought(requests: Double, expected: String) throws {
+        var book = Self.book(1)
+        book.edgeServers[0].perMonth.amount = 10_000
+        var scenario = Scenario()
+        scenario.given = [
+            .meanRequests: 100, .peakRequests: requests, .requestBytes: 1e6,
+        ].mapValues { Estimate($0) }
+        var options = Plan.Options()
+        (options.draws, options.months, options.prices) = (0, 0, [book])
+        let cost = try #require(try Plan(scenario, options).costs.first)
+        #expect(cost.items.first { $0.name == "edge servers" }?.count == expected)
     }
 
     /// Kinds in several currencies are compared by their rate; without one, only those in one currency.

@@ -93,6 +93,21 @@ import Testing
         #expect(Self.likely(metrics)["edge.bytesPerRequest"] == 10)
     }
 
+    /// CloudWatch's console exports two lines of labels, then times and values.
+    @Test func anExportOfCloudWatchIsRead() throws {
+        let head = "Full label,RequestCount,BytesDownloaded\nLabel,RequestCount,BytesDownloaded\n"
+        let summary = try Self.read(
+            Self.day(head) { hour, count in
+                "2026/10/10 \(hour < 10 ? "0" : "")\(hour):00:00,\(count * 36),\(count * 36_000)"
+            })
+        #expect(summary.periodSeconds == 3_600 && summary.requests?.peak == 10)
+        #expect(Self.likely(summary)["edge.bytesPerRequest"] == 1_000)
+        // A column of its own has the time, whatever else is a label.
+        let other = try Self.read(
+            "label,time,users\nx,2026-10-01,10\ny,2026-10-02,30\n")
+        #expect(Self.likely(other) == ["audience.dailyActiveUsers": 20])
+    }
+
     @Test func columnsCanBeMapped() throws {
         let text =
             "Time,sum(rate(nginx_http_requests_total[1m]))\n"

@@ -79,6 +79,8 @@ extension FaultOrigin {
         package var steps: [Step]
         /// A gate to wait at before the status line is sent.
         package var gate: Gate?
+        /// Time from the request to the status line; the client may hang up meanwhile.
+        package var serviceSeconds = 0.0
         /// Sent instead of the status line and headers, for responses that are not HTTP.
         package var rawHead: [UInt8]?
 
@@ -129,6 +131,13 @@ extension FaultOrigin {
             copy.steps = [
                 .send(Array(body.prefix(count))), .wait(gate), .send(Array(body.dropFirst(count))),
             ]
+            return copy
+        }
+
+        /// Sends nothing for as long as the origin works on the answer.
+        package func taking(seconds: Double) -> Response {
+            var copy = self
+            copy.serviceSeconds = seconds
             return copy
         }
 

@@ -242,6 +242,12 @@ private final class Core: Sendable {
         _ response: FaultOrigin.Response, head isHead: Bool, to descriptor: Int32
     ) -> Bool {
         if let gate = response.gate { pass(gate) }
+        let serviceSeconds = response.serviceSeconds
+        if serviceSeconds > 0,
+            Socket.waitForHangUp(of: descriptor, atMostSeconds: serviceSeconds)
+        {
+            return false
+        }
         guard response.head().withUnsafeBytes({ Socket.send($0, to: descriptor) }) else {
             return false
         }
@@ -257,10 +263,10 @@ private final class Core: Sendable {
                 while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) {}
                 return false
             case .drip(let bytes, let seconds):
-                while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) {
-                    // A pace that the test specifies.
-                    Thread.sleep(forTimeInterval: seconds)
-                }
+                // At a pace that the test specifies, until the client hangs up.
+                while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }),
+                    !Socket.waitForHangUp(of: descriptor, atMostSeconds: seconds)
+                {}
                 return false
             case .reset:
                 Socket.resetOnClose(descriptor)

@@ -51,7 +51,8 @@ package final class NginxServer: Sendable {
         root: String, configuration: String = "", requestsPerSecond: Int? = nil,
         encryption: Encryption? = nil
     ) async throws {
-        directory = try TemporaryDirectory("nginx")
+        let directory = try TemporaryDirectory("nginx")
+        self.directory = directory
         isEncrypted = encryption != nil
         // The chosen port may be taken before nginx binds it.
         var started: (UInt16, ChildProcess)?
@@ -65,11 +66,9 @@ package final class NginxServer: Sendable {
             let child = try ChildProcess(
                 ["nginx", "-p", directory.path, "-c", path, "-e", directory.path("error.log")],
                 environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"], deathSignal: "TERM")
-            try await waitUntil(deadlineSeconds: 20, "the start of nginx") {
-                if child.ending != nil { return true }
-                guard let probe = try? Socket.connect(port: port) else { return false }
-                close(probe)
-                return true
+            try await waitUntil(deadlineSeconds: 60, "the start of nginx") {
+                // Written once it listens: a connection might be to another process on that port.
+                child.ending != nil || (try? directory.read("nginx.pid"))?.isEmpty == false
             }
             if child.ending == nil { started = (port, child) }
         }

@@ -143,6 +143,13 @@ enum Socket {
         return result == 0 && Int(info.tcpi_state) == TCP_ESTABLISHED
     }
 
+    /// Waits until the peer has closed, at most for so long; returns true if it has.
+    static func waitForHangUp(of descriptor: Int32, atMostSeconds seconds: Double) -> Bool {
+        // POLLRDHUP of poll(2), which only _GNU_SOURCE declares.
+        var watched = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+        return poll(&watched, 1, Int32(seconds * 1_000)) > 0
+    }
+
     /// Makes the next close send a reset.
     static func resetOnClose(_ descriptor: Int32) {
         setOption(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))

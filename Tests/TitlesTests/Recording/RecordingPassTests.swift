@@ -206,7 +206,7 @@ import WebURL
         let names = joined.update.joined ?? []
         #expect(names.count == 3, "\(names)")
         #expect(names.contains { $0.hasPrefix("audio rendition Two (en") }, "\(names)")
-        #expect(names.contains { $0.hasPrefix("variant (1080 lines") }, "\(names)")
+        #expect(names.contains { $0.hasPrefix("variant (1920x1080") }, "\(names)")
         #expect(joined.update.cursor.playlists.count == 2)
         let again = try Self.look(Self.offering(more), after: joined.update.cursor)
         #expect(again.update.joined == nil)

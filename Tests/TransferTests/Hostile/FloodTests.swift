@@ -64,7 +64,7 @@ struct FloodTests {
         let result = await fetcher.fetch(fetcher.memory(origin.url("/a"), role: .data))
         let fetched = try result.outcome.get()
         #expect(fetched.body == Array("hello".utf8))
-        #expect(fetched.etag == nil)
+        #expect(fetched.response.etag == nil)
     }
 
     @Test("an unrequested upgrade is no object")
@@ -87,7 +87,8 @@ struct FloodTests {
         var unbounded = Response(headers: [("Connection", "close")])
         unbounded.steps = bounded.steps
         for answer in [bounded, unbounded, .raw(Self.chunked, then: Self.dripping("1\r\nx\r\n"))] {
-            #expect(try await code(answer) { $0.timeouts.lowSpeed = 0.2 } == "origin.timeout")
+            #expect(
+                try await code(answer) { $0.access.timeouts.lowSpeed = 0.2 } == "origin.timeout")
         }
     }
 
@@ -100,9 +101,9 @@ struct FloodTests {
     func drippingHeader(start: String) async throws {
         let line = start.hasSuffix("\r\n") ? "X-Slow: y\r\n" : "y"
         let code = try await code(.raw(start, then: Self.dripping(line))) { request in
-            request.timeouts.connect = 0.1
-            request.timeouts.firstByte = 0.1
-            request.timeouts.lowSpeed = 0.2
+            request.access.timeouts.connect = 0.1
+            request.access.timeouts.firstByte = 0.1
+            request.access.timeouts.lowSpeed = 0.2
         }
         // Other protocols may be recognized by their first bytes.
         let isText = start == "HTT"
@@ -113,9 +114,9 @@ struct FloodTests {
     func drippingHints() async throws {
         let hints = Self.dripping("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
         let code = try await code(.raw("", then: hints)) { request in
-            request.timeouts.connect = 0.1
-            request.timeouts.firstByte = 0.1
-            request.timeouts.lowSpeed = 0.2
+            request.access.timeouts.connect = 0.1
+            request.access.timeouts.firstByte = 0.1
+            request.access.timeouts.lowSpeed = 0.2
         }
         #expect(code == "origin.timeout")
     }
@@ -123,6 +124,6 @@ struct FloodTests {
     @Test("an endless remark on a chunk is no body")
     func chunkExtension() async throws {
         let flood = Self.flood(Self.chunked + "5;", "x")
-        #expect(try await code(flood) { $0.timeouts.lowSpeed = 0.2 } == "origin.timeout")
+        #expect(try await code(flood) { $0.access.timeouts.lowSpeed = 0.2 } == "origin.timeout")
     }
 }

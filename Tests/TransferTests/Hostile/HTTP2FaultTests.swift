@@ -22,9 +22,9 @@ struct HTTP2FaultTests {
         let origin = try HTTP2Origin(answers: frames)
         let fetcher = try fetcher()
         var request = fetcher.request(origin.url("/a"))
-        request.timeouts.connect = 0.5
-        request.timeouts.firstByte = 0.5
-        request.timeouts.lowSpeed = 0.5
+        request.access.timeouts.connect = 0.5
+        request.access.timeouts.firstByte = 0.5
+        request.access.timeouts.lowSpeed = 0.5
         return await fetcher.fetch(request)
     }
 

@@ -71,9 +71,9 @@ struct HostileAnswerTests {
         slow.steps = [.wait(gate)]
         // A header that has begun has a status; it is the bytes that do not come.
         let code = try await code(slow) { request in
-            request.timeouts.connect = 0.1
-            request.timeouts.firstByte = 0.1
-            request.timeouts.lowSpeed = 0.1
+            request.access.timeouts.connect = 0.1
+            request.access.timeouts.firstByte = 0.1
+            request.access.timeouts.lowSpeed = 0.1
         }
         gate.open()
         #expect(code == "origin.timeout")

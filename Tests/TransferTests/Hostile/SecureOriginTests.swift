@@ -85,16 +85,16 @@ struct SecureOriginTests {
             origins: ["https://localhost": settings, "https://edge.example": settings])
         let fetcher = try Fetcher { $0.origins = table }
         var request = fetcher.memory("https://127.0.0.1:\(port)/names", role: .data)
-        request.edge = "localhost"
+        request.access.edge = "localhost"
         let result = await fetcher.fetch(request)
         let fetched = try result.outcome.get()
         #expect(String(decoding: fetched.body ?? [], as: UTF8.self) == "localhost localhost")
         #expect(result.origin == "https://127.0.0.1:\(port)")
-        #expect(fetched.cache == CacheAnswer(.unknown, detail: ""))
+        #expect(fetched.response.cache == CacheAnswer(.unknown, detail: ""))
         // Its certificate is not that of another edge, and the same handle connects as before.
-        request.edge = "edge.example"
+        request.access.edge = "edge.example"
         #expect(await fetcher.failure(request) == "origin.tls")
-        request.edge = nil
+        request.access.edge = nil
         #expect(await fetcher.failure(request) == "origin.tls")
     }
 

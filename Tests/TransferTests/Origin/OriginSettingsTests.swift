@@ -84,7 +84,7 @@ struct OriginSettingsTests {
             settings.headers = [try RequestHeader(name: "X-Key", value: "origin")]
         }
         var request = fetcher.memory(origin.url("/a"), role: .data)
-        request.headers = ["x-key: mine"]
+        request.access.headers = ["x-key: mine"]
         _ = try await fetcher.fetch(request).outcome.get()
         #expect(origin.requests.first?.headers["x-key"] == "mine")
     }

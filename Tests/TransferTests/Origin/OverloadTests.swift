@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Synchronization
 import TestSupport
@@ -55,9 +54,7 @@ struct OverloadTests {
         let body = sampleBytes(20_000)
         origin.route("/a") { [weak origin] request in
             if let origin, origin.activeRequests.now > 6 { return FaultOrigin.Response(503) }
-            // The service time of each answer, which the limit of six is about; no event ends it.
-            usleep(10_000)
-            return request.serve(body)
+            return request.serve(body).taking(seconds: 0.01)
         }
         let fetcher = try Fetcher { $0.connections = 32 }
         // Its callbacks are over before anything is released.

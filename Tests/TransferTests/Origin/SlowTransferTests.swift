@@ -35,8 +35,8 @@ struct SlowTransferTests {
         let tasks = (0..<4).map { number in
             var request = fetcher.request(origin.url(slowPath(number)), key: "o/\(number)")
             request.expected.sha256 = sha256(body)
-            request.resumption = Resumption { _, _ in }
-            request.timeouts.lowSpeed = 3_600
+            request.delivery.resumption = Resumption { _, _ in }
+            request.access.timeouts.lowSpeed = 3_600
             let asked = request
             return Task { await fetcher.fetch(asked) }
         }

@@ -32,10 +32,10 @@ struct TransferQueueTests {
         fetcher.engine.submit(requests) { _, result in
             seen.append((try? result.outcome.get()) != nil)
         }
-        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 5 }
+        try await waitUntil(deadlineSeconds: 60) { origin.activeRequests.now == 5 }
         #expect(fetcher.engine.waitingCount == 35)
         gate.open()
-        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 40 }
+        try await waitUntil(deadlineSeconds: 60) { seen.all.count == 40 }
         #expect(seen.all.allSatisfy { $0 })
         #expect(origin.activeRequests.peak == 5)
         #expect(origin.connections.peak <= 5)
@@ -50,7 +50,7 @@ struct TransferQueueTests {
             fetcher.engine.submit(requests) { _, result in
                 seen.append((try? result.outcome.get()) != nil)
             }
-            try await waitUntil(deadlineSeconds: 20) { seen.all.count == count }
+            try await waitUntil(deadlineSeconds: 60) { seen.all.count == count }
             #expect(seen.all.allSatisfy { $0 })
         }
     }
@@ -63,20 +63,20 @@ struct TransferQueueTests {
         let seen = Seen<(String, FailureCode?)>()
         for number in 0..<6 {
             var request = fetcher.memory(origin.url("/held"), role: .data)
-            request.group = number % 2 == 0 ? "even" : "odd"
+            request.owner.group = number % 2 == 0 ? "even" : "odd"
             fetcher.engine.submit(request) { transfer, result in
                 guard case .failure(let failure) = result.outcome else {
-                    return seen.append((transfer.request.group, nil))
+                    return seen.append((transfer.request.owner.group, nil))
                 }
-                seen.append((transfer.request.group, failure.code))
+                seen.append((transfer.request.owner.group, failure.code))
             }
         }
-        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 2 }
+        try await waitUntil(deadlineSeconds: 60) { origin.activeRequests.now == 2 }
         fetcher.engine.cancelAll(group: "even")
-        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 3 }
+        try await waitUntil(deadlineSeconds: 60) { seen.all.count == 3 }
         #expect(seen.all.allSatisfy { $0.0 == "even" && $0.1 == "worker.cancelled" })
         gate.open()
-        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 6 }
+        try await waitUntil(deadlineSeconds: 60) { seen.all.count == 6 }
         #expect(seen.all.dropFirst(3).allSatisfy { $0.0 == "odd" && $0.1 == nil })
     }
 
@@ -115,10 +115,10 @@ struct TransferQueueTests {
         let transfer = fetcher.engine.submit(fetcher.request(origin.url("/part"))) { _, result in
             seen.append(result)
         }
-        try await waitUntil(deadlineSeconds: 20) { transfer.receivedBytes == 20_000 }
+        try await waitUntil(deadlineSeconds: 60) { transfer.receivedBytes == 20_000 }
         fetcher.engine.cancel(transfer)
         fetcher.engine.cancel(transfer)
-        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 1 }
+        try await waitUntil(deadlineSeconds: 60) { seen.all.count == 1 }
         #expect(transfer.state == .failed)
         #expect(try fetcher.temporaries().isEmpty)
         gate.open()
@@ -130,7 +130,7 @@ struct TransferQueueTests {
         let seen = Seen<UInt64>()
         let requests = (0..<20).map { _ in fetcher.memory(origin.url("/held"), role: .data) }
         fetcher.engine.submit(requests) { transfer, _ in seen.append(transfer.id) }
-        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 4 }
+        try await waitUntil(deadlineSeconds: 60) { origin.activeRequests.now == 4 }
         fetcher.engine.shutdown()
         #expect(Set(seen.all).count == 20)
         #expect(seen.all.count == 20)
@@ -148,7 +148,7 @@ struct TransferQueueTests {
         fetcher.engine.submit(requests) { _, result in
             seen.append((try? result.outcome.get()) != nil)
         }
-        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 51 }
+        try await waitUntil(deadlineSeconds: 60) { seen.all.count == 51 }
         #expect(seen.all.filter { $0 }.count == 1)
     }
 }

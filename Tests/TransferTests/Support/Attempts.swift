@@ -75,7 +75,7 @@ struct Attempts {
         resumption.isGuarded =
             request.expected.sha256 != nil
             || request.expected.furtherDigests.contains { $0.algorithm != .crc32c }
-        request.resumption = resumption
+        request.delivery.resumption = resumption
         let result = await fetcher.fetch(request)
         var outcome = Outcome(startedFrom: partial?.record.bytes)
         switch result.outcome {

@@ -58,6 +58,7 @@ import Testing
                 // The resumed bytes and the whole length are known with the header.
                 second.service.core.held.progress().byAsset.values.contains {
                     $0.receivedBytes >= Self.cut && $0.expectedBytes == Int64(Self.body.count)
+                        && $0.resumedBytes == Int64(Self.cut)
                 }
             }
             rest.open()

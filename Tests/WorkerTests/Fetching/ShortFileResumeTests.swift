@@ -54,6 +54,28 @@ import Testing
         }
     }
 
+    /// A private cluster stops its workers before it interrupts its catalog.
+    @Test func whatADrainKeptIsShownOfAnInterruptedFile() async throws {
+        try await C.with(workers: 0) { cluster in
+            let gate = Self.hold(cluster)
+            defer { gate.open() }
+            let worker = try cluster.startWorker(drainSeconds: 0)
+            let catalog = try await cluster.submit([try cluster.file(Self.path)])
+            try await Self.arrive(at: worker.service, gate)
+            try await waitUntil(deadlineSeconds: 60, "the heartbeat that reports them") {
+                try await cluster.client.status(of: catalog).totals.receivingBytes
+                    >= Int64(Self.received)
+            }
+            try await worker.drain()
+            try await cluster.client.interrupt(catalog)
+            let status = try await cluster.client.status(of: catalog)
+            #expect(status.state == .interrupted)
+            #expect(status.totals.receivingBytes >= Int64(Self.received))
+            let listing = try await cluster.client.assets(AssetQuery(CatalogReference(catalog)))
+            #expect(listing.assets.map(\.bytes) == [status.totals.receivingBytes])
+        }
+    }
+
     @Test func aPausedFileContinuesAtItsByte() async throws {
         try await C.with { cluster in
             let gate = Self.hold(cluster)

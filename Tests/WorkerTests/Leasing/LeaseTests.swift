@@ -82,7 +82,7 @@ import Testing
 
     /// A drained worker's request for work is still open at the coordinator when new work comes.
     @Test func noJobGoesToAWorkerThatHasLeft() async throws {
-        try await C.with(workers: 0) { cluster in
+        try await C.with(workers: 0, leaseSeconds: 300) { cluster in
             let body = sampleBytes(100)
             cluster.origin.serve("/d/a", body)
             for _ in 0..<3 {
@@ -97,7 +97,7 @@ import Testing
             let catalog = try await cluster.submit([try cluster.file("/d/a")])
             try cluster.startWorker()
             // Far below the length of a lease.
-            let ended = try await cluster.end(of: catalog, deadlineSeconds: 15)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 60)
             #expect(ended["/d/a"]?.state == .completed)
         }
     }
@@ -106,7 +106,7 @@ import Testing
     private func withLostGrant(
         _ body: (Cluster, Cluster.RunningWorker, CatalogID, TCPProxy) async throws -> Void
     ) async throws {
-        try await C.with(workers: 0) { cluster in
+        try await C.with(workers: 0, leaseSeconds: 300) { cluster in
             for number in 0..<3 { cluster.origin.serve("/d/\(number)", sampleBytes(100)) }
             let proxy = try TCPProxy(to: .port(UInt16(cluster.port)))
             let worker = try cluster.startWorker(port: Int(proxy.port))
@@ -140,7 +140,7 @@ import Testing
             proxy.cut()
             proxy.resume()
             // Far below the length of a lease.
-            let ended = try await cluster.end(of: catalog, deadlineSeconds: 20)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 60)
             #expect(ended.values.allSatisfy { $0.state == .completed && $0.retries == 0 })
         }
     }
@@ -181,7 +181,7 @@ import Testing
             try await gate.waitUntilReached()
             proxy.pause()
             // It lets go by its own clock, while its heartbeat hangs.
-            try await waitUntil(deadlineSeconds: 10, "the end of its lease") {
+            try await waitUntil(deadlineSeconds: 20, "the end of its lease") {
                 cut.service.core.held.isEmpty
             }
             try cluster.startWorker()

@@ -1,7 +1,6 @@
 import API
 import CoordinatorClient
 import EventLoop
-import Glibc
 import Model
 import Synchronization
 import TestSupport
@@ -47,16 +46,12 @@ struct ClusterLimitTests {
         try await C.with(workers: 0, leaseSeconds: 6, coordinators: 3) { cluster in
             let origin = cluster.origin
             // A share of one connection, for up to six requests a second, and of five requests.
-            let (connections, requests, cooldown) = (8, 40.0, 4.0)
+            let (connections, requests, cooldown) = (8, 40.0, 8.0)
             let body = sampleBytes(2_000)
             var assets: [AssetSubmission] = []
             for number in 0..<500 {
-                origin.route("/d/\(number)") { request in
-                    // The service time of each answer, so that connections are the limit at times;
-                    // no event ends it.
-                    usleep(150_000)
-                    return request.serve(body)
-                }
+                // Connections are the limit at times.
+                origin.route("/d/\(number)") { $0.serve(body).taking(seconds: 0.15) }
                 assets.append(try cluster.file("/d/\(number)"))
             }
             let answeredAt = Mutex<Double?>(nil)
@@ -78,7 +73,7 @@ struct ClusterLimitTests {
                 silence.end()
                 return answeredAt.withLock { $0 } != nil
             }
-            try await waitUntil(deadlineSeconds: 10, "every worker knows") {
+            try await waitUntil(deadlineSeconds: 60, "every worker knows") {
                 workers.allSatisfy { $0.service.core.engine.isAnyCooling }
             }
             let allKnow = MonotonicClock.nowSeconds
@@ -124,7 +119,7 @@ struct ClusterLimitTests {
                 cluster.origin.activeRequests.now >= 12
             }
             try await limit(cluster, connections: 4)
-            try await waitUntil(deadlineSeconds: 20, "four connections") {
+            try await waitUntil(deadlineSeconds: 25, "four connections") {
                 cluster.origin.connections.now <= 4
             }
             #expect(try await cluster.client.status(of: catalog).totals.failed == 0)

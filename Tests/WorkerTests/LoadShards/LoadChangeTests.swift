@@ -73,7 +73,7 @@ import Transfer
             _ = try await shard.run(
                 LoadShard(index: index, count: 3), startNanoseconds: MonotonicClock.nowNanoseconds
             ) { interval in
-                count.withLock { $0 += interval.counts.planned }
+                count.withLock { $0 += interval.counts.pacing.planned }
             }
             planned.append(count.withLock { $0 })
         }

@@ -24,7 +24,7 @@ import Testing
                     for _ in 0..<50 {
                         let value = Int64.random(in: 1...5_000_000, using: &random)
                         interval.record(value, .total)
-                        interval.counts.succeeded += 1
+                        interval.counts.requests.succeeded += 1
                         all.record(value, .total)
                     }
                     intervals[shard].append(interval)
@@ -47,11 +47,11 @@ import Testing
             let seconds = try await cluster.follow(test.id, into: &merge).seconds
             var total = LoadInterval(second: 0)
             for interval in seconds { total.add(interval) }
-            #expect(total.counts.succeeded == 9_000)
+            #expect(total.counts.requests.succeeded == 9_000)
             #expect(total[.total] == all[.total])
             #expect(seconds.map(\.second) == Array(0..<90))
             #expect(merge.reports.map(\.state) == [.finished, .finished])
-            #expect(merge.reports.map(\.counts.succeeded) == [4_500, 4_500])
+            #expect(merge.reports.map(\.counts.requests.succeeded) == [4_500, 4_500])
             #expect(merge.reports.allSatisfy { $0.missingFromSecond == nil })
             let breakdown = try await cluster.client.loadBreakdown(of: test.id, shard: 0).data
             let end = try JSONDecoder().decode(
@@ -90,7 +90,7 @@ import Testing
                             one.record(value, metric)
                             values[metric, default: []].append(value)
                         }
-                        interval.counts.succeeded += 1
+                        interval.counts.requests.succeeded += 1
                     }
                     intervals[shard].append(interval)
                 }

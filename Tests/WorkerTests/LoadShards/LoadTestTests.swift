@@ -59,9 +59,9 @@ import Testing
             let report = merge.reports[leaver]
             #expect(report.state == .failed && report.missingFromSecond == 3)
             #expect(report.message == "worker.cancelled: Its worker was stopped.")
-            #expect(report.worker == "w0" && report.counts.sent == 3)
+            #expect(report.worker == "w0" && report.counts.requests.sent == 3)
             #expect(merge.reports[1 - leaver].state == .finished)
-            #expect(seconds.map(\.counts.sent) == [2, 2, 2, 1, 1])
+            #expect(seconds.map(\.counts.requests.sent) == [2, 2, 2, 1, 1])
         }
     }
 
@@ -74,12 +74,12 @@ import Testing
             let shard = ScriptedShard()
             try cluster.startWorker(loadShards: shard)
             try await cluster.submit([try cluster.file("/slow")])
-            try await waitUntil(deadlineSeconds: 20, "the transfer") {
+            try await waitUntil(deadlineSeconds: 60, "the transfer") {
                 cluster.origin.requests.contains { $0.path == "/slow" }
             }
             let test = LoadTestSubmission.script(workers: 1)
             _ = try await cluster.client.create(test)
-            try await waitUntil(deadlineSeconds: 20, "the join") {
+            try await waitUntil(deadlineSeconds: 60, "the join") {
                 try await !cluster.client.loadTest(test.id).shards.isEmpty
             }
             #expect(try await cluster.client.loadTest(test.id).shards.map(\.state) == [.joined])
@@ -87,7 +87,7 @@ import Testing
             try await waitUntil(deadlineSeconds: 60, "the start") { shard.start != nil }
             try await cluster.submit([try cluster.file("/next")], catalog: "next")
             shard.emit(Self.interval(0))
-            try await waitUntil(deadlineSeconds: 20, "a report") {
+            try await waitUntil(deadlineSeconds: 60, "a report") {
                 try await cluster.client.loadTest(test.id).shards.first?.nextSecond == 1
             }
             #expect(!cluster.origin.requests.contains { $0.path == "/next" })
@@ -204,7 +204,7 @@ import Testing
 
     private static func interval(_ second: Int) -> LoadInterval {
         var interval = LoadInterval(second: second)
-        interval.counts.sent = 1
+        interval.counts.requests.sent = 1
         return interval
     }
 }

@@ -99,12 +99,18 @@ import Testing
             var ended = try await R.refresh(cluster, catalog)
             #expect(ended.values.map(\.refreshed) == [.unchanged])
             #expect(ended.values.first?.leftOut?.map(\.name) == ["de"])
+            let short = try await cluster.client.refreshSummary(of: catalog)
+            #expect(short.unchanged == 1 && short.withoutRenditions == 1)
+            #expect(short.lacking?.map { $0.leftOut?.map(\.label) } == [["audio \"de\""]])
 
             objects.set("/t/de/s2.ts", sampleBytes(3_000, seed: 12))
             ended = try await R.refresh(cluster, catalog)
             let whole = try #require(ended.values.first)
             #expect(whole.refreshed == .changed && whole.leftOut == nil && whole.failure == nil)
             #expect(Self.manifest(cluster).contains("de/index.m3u8"))
+            let complete = try await cluster.client.refreshSummary(of: catalog)
+            #expect(complete.changed == 1 && complete.withoutRenditions == nil)
+            #expect(complete.lacking == nil)
             for number in 1...3 {
                 let path = "/t/de/s\(number).ts"
                 #expect(cluster.stored(path) == objects[path]?.body)

@@ -50,7 +50,7 @@ struct ResolveTurnTests {
             }
             // These have all places before others come.
             let drips = try await cluster.submit(Array(titles[..<8]), catalog: "drips")
-            try await waitUntil(deadlineSeconds: 20, "all drips to be under way") {
+            try await waitUntil(deadlineSeconds: 60, "all drips to be under way") {
                 cluster.origin.requests.count >= 8
             }
             let others = try await cluster.submit(Array(titles[8...]), catalog: "others")

@@ -119,7 +119,7 @@ import Testing
             settings.resumes = true
             #expect(try await cluster.client.configure(settings).fault == nil)
             await Self.check(cluster)
-            try await waitUntil(deadlineSeconds: 20, "the fault, again") {
+            try await waitUntil(deadlineSeconds: 60, "the fault, again") {
                 try await Self.site(cluster).fault?.code == "storage.otherVolume"
             }
             #expect(try await cluster.client.status(of: catalog).totals.failed == 0)

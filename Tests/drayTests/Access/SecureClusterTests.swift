@@ -144,7 +144,7 @@ import Testing
         #expect(try await subject().contains("CN = first"))
         let folder = directory.path("mounted")
         try Self.mount(try await authority.server("second"), in: folder, "2")
-        try await waitUntil(deadlineSeconds: 20, "the new certificate") {
+        try await waitUntil(deadlineSeconds: 60, "the new certificate") {
             try await subject().contains("CN = second")
         }
         // The key of another certificate, noticed at SIGHUP, and then without a signal.
@@ -154,14 +154,14 @@ import Testing
             in: folder, "3")
         coordinator.signal(SIGHUP)
         let message = "the old one stays in use"
-        try await waitUntil(deadlineSeconds: 20, "the failure") {
+        try await waitUntil(deadlineSeconds: 60, "the failure") {
             coordinator.errors.contains(message)
         }
         coordinator.signal(SIGHUP)
         #expect(try await subject().contains("CN = second"))
         try Self.mount(third, in: folder, "4")
         coordinator.signal(SIGHUP)
-        try await waitUntil(deadlineSeconds: 20, "the third certificate") {
+        try await waitUntil(deadlineSeconds: 60, "the third certificate") {
             try await subject().contains("CN = third")
         }
         #expect(coordinator.errors.components(separatedBy: message).count == 2)

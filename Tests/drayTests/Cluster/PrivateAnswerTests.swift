@@ -24,6 +24,17 @@ extension EndToEnd {
             #expect(failed.output.contains("lost.bin") && !failed.output.contains("one.bin"))
             let bySite = try await ask(["assets", "list", "asked", "--site", home.edge, "--json"])
             #expect(bySite.output.contains("one.bin"))
+            // States of assets are no second directory.
+            let inState = try await ask(["assets", "asked", "--state", "failed"])
+            #expect(inState.output.contains("lost.bin") && !inState.output.contains("one.bin"))
+            let cancelled = try await ask(["assets", "cancel", "--state", "interrupted"])
+            #expect(cancelled.output == "Nothing to cancel.\n")
+            let none = try home.start(["assets", "stop", "--state", home.stateDirectory])
+            #expect(try await none.wait() == .exited(2))
+            #expect(
+                none.errors.hasSuffix(
+                    "'stop' was read as the name of a catalog. `dray assets --help` lists the "
+                        + "commands.\n"), "\(none.errors)")
             #expect(try await ask(["status"]).output.contains("asked"))
             let one = try await ask(["catalog", "status", "asked", "--site", home.edge])
             #expect(one.output.contains("1 of 2 assets completed, 1 failed"), "\(one.output)")

@@ -161,6 +161,8 @@ import Testing
         (["site", "set", "x", "--max-sites", "few"], "--max-sites is 'few'"),
         (["site", "evict", "x", "--bytes", "-1"], "--bytes is '-1'"),
         (["assets", "list", "x", "--state", "nowhere"], "use --asset-state."),
+        (["assets", "list", "x", "--state", "running"], "'running' is no state of an asset"),
+        (["assets", "list", "x", "--state", "a", "--state", "b"], "--state is given twice"),
         (["catalog", "retry", "x", "--state", "failed"], "does not select by state"),
         (
             ["site", "set", "x", "--schedule", "Mon 25:00-26:00 off"],

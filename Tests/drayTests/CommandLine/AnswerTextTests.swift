@@ -27,6 +27,18 @@ import Testing
         #expect(table.contains("Quota") == (quota != nil))
     }
 
+    /// As after the last one was forgotten.
+    @Test func aSiteWithoutCatalogsIsShownAsSuch() throws {
+        var site = SiteStatus(
+            id: SiteID(1), queue: "edge", storageURL: "file:///edge", schedule: "")
+        site.catalogs = 0
+        let lines = SiteCommand.table(SiteList(sites: [site], now: 0)).split(separator: "\n")
+        let heading = try #require(lines.first { $0.contains("Catalogs") })
+        let end = try #require(heading.ranges(of: "Catalogs").first).upperBound
+        let width = heading.distance(from: heading.startIndex, to: end)
+        #expect(lines.contains { $0.prefix(width).hasSuffix(" 0") }, "\(lines)")
+    }
+
     @Test func aSourceIsShownWithItsCatalog() throws {
         var source = SourceStatus(
             catalog: CatalogID(3), name: "movies", queue: "edge", storageURL: "file:///edge",

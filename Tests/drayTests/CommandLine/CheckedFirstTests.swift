@@ -25,6 +25,13 @@ import Testing
         let process = try DrayProcess.start(
             ["assets", "remov"], environment: ["DRAY_COORDINATOR": "http://127.0.0.1:9"])
         #expect(try await process.wait() == .exited(3))
-        #expect(process.errors.contains("'remov' was taken for a catalog"), "\(process.errors)")
+        let hint = "dray: 'remov' was read as the name of a catalog. Did you mean remove?\n"
+        #expect(process.errors.hasSuffix(hint), "\(process.errors)")
+        // Nothing suggests that the catalog's name is wrong.
+        let other = try DrayProcess.start(
+            ["assets", "movies", "--min-size", "big"],
+            environment: ["DRAY_COORDINATOR": "http://127.0.0.1:9"])
+        #expect(try await other.wait() == .exited(2))
+        #expect(!other.errors.contains("movies"), "\(other.errors)")
     }
 }

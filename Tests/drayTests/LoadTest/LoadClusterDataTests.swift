@@ -74,7 +74,7 @@ extension EndToEnd {
             #expect(sent.starts(with: [80, 0, 80]) && sent.reduce(0, +) == 160, "\(sent)")
             let shards = try #require(result["shards"] as? [[String: Any]])
             #expect(shards.map { $0["state"] as? String } == ["finished", "finished"])
-            try await waitUntil(deadlineSeconds: 10, "nginx's log") {
+            try await waitUntil(deadlineSeconds: 60, "nginx's log") {
                 origin.requests().count >= 162
             }
             var times: [String: Int] = [:]
@@ -119,7 +119,7 @@ extension EndToEnd {
             let halves = (0..<2).map { half in
                 Set(requests.indices.filter { $0 % 2 == half }.map { requests[$0].target })
             }
-            try await waitUntil(deadlineSeconds: 10, "nginx's log") {
+            try await waitUntil(deadlineSeconds: 60, "nginx's log") {
                 let targets = Set(origin.requests().map(\.target))
                 return halves.contains { $0.isSubset(of: targets) }
             }
@@ -159,7 +159,7 @@ extension EndToEnd {
                 try await load.wait(deadlineSeconds: 60) == .exited(0), "\(load.errors)")
             let counts = try counts(try json(load.output))
             #expect(counts["viewersStarted"] as? Int == 16 && counts["failed"] as? Int == 0)
-            try await waitUntil(deadlineSeconds: 10, "nginx's log") {
+            try await waitUntil(deadlineSeconds: 60, "nginx's log") {
                 origin.requests().count { $0.target.contains("token=") } >= 64
             }
             // Two viewers for each row, whose requests all have it. Those before the test have none.

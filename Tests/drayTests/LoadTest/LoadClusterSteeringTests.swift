@@ -61,12 +61,12 @@ extension EndToEnd {
             func sum(_ count: (LoadCounts) -> Int64) -> Int64 {
                 end.shards.reduce(0) { $0 + count($1.counts) }
             }
-            #expect(sum(\.failed) == 0)
+            #expect(sum(\.requests.failed) == 0)
             // One of each worker before the load.
-            #expect(sum(\.redirects) == Int64(a.count("/go")) - 2)
-            #expect(sum(\.pathwayChanges) >= 2)
+            #expect(sum(\.requests.redirects) == Int64(a.count("/go")) - 2)
+            #expect(sum(\.pathways.changes) >= 2)
             let groups = end.breakdown.groups
-            #expect(groups[.kind]?["redirect"]?.requests == sum(\.redirects))
+            #expect(groups[.kind]?["redirect"]?.requests == sum(\.requests.redirects))
             #expect(groups[.kind]?["steering"]?.requests == Int64(a.count("/steer")))
             let onB = b.requests.count { $0.path.hasSuffix(".ts") }
             // Each viewer's playlist, and its segments.

@@ -90,8 +90,8 @@ extension EndToEnd {
         /// Nothing of `runOfEightSeconds` is lost, and nothing counts twice.
         private static func expectWhole(_ end: LoadRunEnd, _ origin: FaultOrigin) {
             #expect(end.shards.map(\.state) == [.finished, .finished])
-            #expect(end.shards.reduce(0) { $0 + $1.counts.planned } == 800)
-            #expect(end.shards.reduce(0) { $0 + $1.counts.succeeded } == 800)
+            #expect(end.shards.reduce(0) { $0 + $1.counts.pacing.planned } == 800)
+            #expect(end.shards.reduce(0) { $0 + $1.counts.requests.succeeded } == 800)
             #expect(end.breakdown.targets["object"]?.requests == 800)
             // Once more by each worker before the load.
             #expect(origin.count("/object") == 802)
@@ -128,7 +128,8 @@ extension EndToEnd {
             #expect(lost.message?.hasPrefix("worker.lost") == true)
             // Its twenty a second count until its last report.
             let missing = try #require(lost.missingFromSecond)
-            #expect(missing >= 2 && (1...Int64(missing) * 20 + 1).contains(lost.counts.planned))
+            #expect(
+                missing >= 2 && (1...Int64(missing) * 20 + 1).contains(lost.counts.pacing.planned))
             #expect(end.shardsWithoutBreakdown == [lost.index])
             // What it was to send counts as planned still, and as never sent.
             let whole = run.seconds.value.withLock { $0 }.filter { $0.second > missing }
@@ -139,7 +140,7 @@ extension EndToEnd {
                         && $0.machineCores
                             == Double(ProcessInfo.processInfo.activeProcessorCount)
                 })
-            #expect(!whole.isEmpty && whole.allSatisfy { $0.counts.missedSends == 20 })
+            #expect(!whole.isEmpty && whole.allSatisfy { $0.counts.pacing.missedSends == 20 })
             try await cluster.stop()
         }
 
@@ -213,7 +214,7 @@ extension EndToEnd {
                 let end = try await run.end()
                 #expect(end.failure?.code == "cluster.coordinatorUnreachable")
                 #expect(end.shards.map(\.state) == [.running, .running])
-                #expect(end.shards.allSatisfy { $0.counts.planned >= 30 })
+                #expect(end.shards.allSatisfy { $0.counts.pacing.planned >= 30 })
                 #expect(end.shardsWithoutBreakdown == [0, 1] && end.loadSeconds >= 1)
             }
             try await cluster.stop()

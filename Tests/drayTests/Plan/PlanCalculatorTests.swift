@@ -27,12 +27,22 @@ import Testing
         return path
     }
 
+    /// The fourteenth field of `/proc/PID/stat` (proc(5)), in hundredths; a command's start needs less.
+    private static func processorSeconds(of pid: Int32) -> Double {
+        let text = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
+        let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+        return fields.count > 11 ? (Double(fields[11]) ?? 0) / 100 : 0
+    }
+
     @Test(arguments: [SIGTERM, SIGINT]) func aSimulationThatTakesLongCanBeStopped(signal: Int32)
         async throws
     {
         let process = try DrayProcess.start([
             "plan", "--simulate", "--jobs", "20000000", "--users", "1e6",
         ])
+        try await waitUntil(deadlineSeconds: 60, "the simulation") {
+            Self.processorSeconds(of: process.pid) > 0.5
+        }
         process.signal(signal)
         #expect(try await process.wait() == .signalled(signal))
     }

@@ -44,7 +44,7 @@ import Testing
         }.joined()
     }
 
-    @Test func aPlanFromLogsIsWrittenFetchedAndChecked() async throws {
+    @Test func aPlanFromLogsIsWrittenAndChecked() async throws {
         let log = try file("access.log", (1...6).map { Self.log(day: $0, seed: 4) }.joined())
         let out = directory.path("plan")
         let answer = try await fill([
@@ -66,6 +66,12 @@ import Testing
         #expect(abs(wanted - 300_050_000) < 1 && fetched < 5_000_000)
         let missed = (1 - (try #require(ratio["likely"]))) * wanted
         #expect(abs(try bytes("originBytes") - missed - fetched) < 1_000)
+        let saved = try bytes("savedBytes")
+        #expect(abs(saved - (wanted - (try bytes("originBytes")))) < 1 && saved > 0)
+        let (shown, summary, _) = try await dray([
+            "plan", "fill", "--site", "edge-1=20MB", "--log", log,
+        ])
+        #expect(shown == 0 && summary.contains("Saved at the origin"), "\(summary)")
 
         let list = "\(out)/edge-1.ndjson"
         let lines = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n")
@@ -85,6 +91,42 @@ import Testing
         ])
         #expect(ok == 0 && table.contains("Most missed") && table.contains("in the range"))
         #expect(table.contains("predicted − log") && table.contains(" points"))
+    }
+
+    /// Titles that were missed have the names of LIST; without it a file is named, not its folder.
+    @Test func missedTitlesAreNamed() async throws {
+        func requests(_ day: Int) -> String {
+            [
+                ("f/a.mp4", 9_000), ("f/b.mp4", 700), ("t/c/v/1.ts", 500), ("t/c/v/2.ts", 300),
+                ("t/c/master.m3u8", 10),
+            ]
+            .map { path, bytes in
+                "h - - [0\(day)/Oct/2026:12:00:00 +0000] \"GET /o.example/\(path) HTTP/1.1\" "
+                    + "200 \(bytes)\n"
+            }.joined()
+        }
+        let list = try file(
+            "list.ndjson",
+            #"{"url":"https://o.example/f/a.mp4","name":"A","bytes":9000}"# + "\n"
+                + #"{"url":"https://o.example/f/b.mp4","name":"B","bytes":700}"# + "\n"
+                + #"{"url":"https://o.example/t/c/master.m3u8","name":"C","kind":"hls"}"#
+                + "\n")
+        let out = directory.path("plan")
+        // A alone fits.
+        _ = try await fill([
+            list, "--site", "s=9.1kB", "--log", try file("1.log", requests(1)), "--out", out,
+        ])
+        let next = try file("2.log", requests(2))
+        func missed(_ words: [String]) async throws -> [String] {
+            let check = try await fill(words + ["--plan", out, "--check", next])
+            let site = try #require((check["sites"] as? [[String: Any]])?.first)
+            return try #require(site["mostMissed"] as? [[String: Any]]).compactMap {
+                $0["title"] as? String
+            }
+        }
+        #expect(try await missed([list]) == ["C", "B"])
+        #expect(
+            try await missed([]) == ["o.example/t/c/master.m3u8", "o.example/f/b.mp4"])
     }
 
     /// A line of a CDN's log, whose paths are below an origin's URL.
@@ -193,6 +235,8 @@ import Testing
             "plan", "fill", "--zipf", "1", "--count", "5", "--title-size", "1MB", "--site", "s=1kB",
         ])
         #expect(done == 0 && none.contains("No wanted title fits into the storage"), "\(none)")
+        // Requests per day are not known.
+        #expect(!text.contains("Saved at the origin"))
         // In the units of --site.
         #expect(text.contains("200 GB of 200 GB"), "\(text)")
         #expect(text.contains("Hit ratio, by bytes") && text.contains(" to "))

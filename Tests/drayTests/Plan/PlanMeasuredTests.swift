@@ -55,7 +55,7 @@ import Testing
         try #require(try await run.wait() == .exited(0), "\(run.errors)")
         var plan: [String: Any] = [:]
         // The last heartbeat with what was done comes a moment after the end.
-        try await waitUntil(deadlineSeconds: 20, "what both workers have done") {
+        try await waitUntil(deadlineSeconds: 60, "what both workers have done") {
             plan = try await self.plan([
                 "--from-cluster", cluster.urls, "--check", report, "--check-workers", "2", "--set",
                 "worker.contention=0",

@@ -27,7 +27,7 @@ extension EndToEnd {
             let mark = "/mark-\(UUID().uuidString)"
             _ = try await ChildProcess.run(["curl", "-s", "\(origin.url)\(mark)"])
             var requests: [NginxServer.Request] = []
-            try await waitUntil(deadlineSeconds: 10) {
+            try await waitUntil(deadlineSeconds: 60) {
                 requests = origin.requests()
                 return requests.contains { $0.target == mark }
             }

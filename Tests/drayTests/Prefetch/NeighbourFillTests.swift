@@ -112,7 +112,7 @@ extension EndToEnd {
             }
             try await setup.check()
             let all = try setup.bytes("a")
-            try await waitUntil(deadlineSeconds: 10, "nginx's log") {
+            try await waitUntil(deadlineSeconds: 60, "nginx's log") {
                 Self.bytes(neighbour) >= all * 9 / 10
             }
             let sent = Self.bytes(setup.origin)
@@ -152,7 +152,7 @@ extension EndToEnd {
             }
             // Each site has asked the origin.
             let all = try setup.bytes("a")
-            try await waitUntil(deadlineSeconds: 10, "nginx's log") {
+            try await waitUntil(deadlineSeconds: 60, "nginx's log") {
                 Double(Self.bytes(setup.origin)) >= 1.95 * Double(all)
             }
             try await setup.end()

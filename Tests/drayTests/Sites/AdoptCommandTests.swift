@@ -36,7 +36,7 @@ extension EndToEnd {
             try await home.run(["adopt", mirror, "--catalog", origin.list, "--name", "mirror"])
             try await Self.expectWhole(origin, at: site)
             #expect(FileManager.default.contents(atPath: "\(mirror)/foreign") == Data([2]))
-            try await waitUntil(deadlineSeconds: 10, "the access log") {
+            try await waitUntil(deadlineSeconds: 60, "the access log") {
                 origin.server.requests().contains { $0.method == "GET" }
             }
             let requests = origin.server.requests()

@@ -35,6 +35,13 @@ extension EndToEnd {
             #expect(!stopped.errors.contains("transfers"), "\(stopped.errors)")
             #expect(!stopped.errors.contains("the cluster continues"), "\(stopped.errors)")
 
+            // Another selection does not follow it.
+            let others = try await home.run([
+                "assets", "remove", "spring", "--match", "nosuch*", "--yes",
+            ])
+            #expect(others.contains("Nothing to remove: no asset matches"), "\(others)")
+            #expect(others.contains("--state removing"), "\(others)")
+
             let removed = try home.start(Self.remove + ["--state", home.stateDirectory])
             try await waitUntil(deadlineSeconds: 60, "the same reason") {
                 removed.errors.contains("waits: queue \(queue) is paused")
@@ -57,10 +64,7 @@ extension EndToEnd {
             try await origin.waitForRequests(50)
             prefetch.signal(SIGINT)
             #expect(try await prefetch.wait(deadlineSeconds: 60) == .exited(130))
-            let began = ContinuousClock.now
             let removed = try await home.run(Self.remove)
-            // A lease is 30 seconds.
-            #expect(.now - began < .seconds(30), "\(removed)")
             #expect(!removed.contains("may still be storing"), "\(removed)")
             #expect(removed.contains("Removed: 400 assets"), "\(removed)")
         }
@@ -80,7 +84,7 @@ extension EndToEnd {
                 ])
             try await gate.waitUntilReached(deadlineSeconds: 60)
             call.signal(SIGINT)
-            #expect(try await call.wait(deadlineSeconds: 20) == .exited(130), "\(call.errors)")
+            #expect(try await call.wait() == .exited(130), "\(call.errors)")
         }
     }
 }

@@ -147,7 +147,7 @@ final class EmbeddedHome {
 
     /// Nothing was left running or waiting: no process, no temporary object.
     func expectQuiet() async throws {
-        try await waitUntil(deadlineSeconds: 10, "the end of all processes of the home") {
+        try await waitUntil(deadlineSeconds: 60, "the end of all processes of the home") {
             processes.isEmpty
         }
         #expect(try EdgeTree.ownFiles(of: edge).isEmpty)

@@ -73,6 +73,43 @@ extension EndToEnd {
             #expect(assets.output.contains("recorded until its end: 12 segments, 0 gaps"))
         }
 
+        /// A title that does not end is recorded until a time, without the segment that is missing.
+        @Test func aTitleIsRecordedUntilATimeWithItsGap() async throws {
+            let origin = try FaultOrigin()
+            for number in 0..<40 where number != 2 {
+                origin.route("/t/\(number).ts", .init(text: "segment \(number)"))
+            }
+            origin.route("/t/2.ts", .init(404, text: "deleted"))
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
+            let began = Date()
+            origin.route("/t/live.m3u8") { _ in
+                let shown = min(Int(Date().timeIntervalSince(began)) + 4, 39)
+                return .init(text: Self.manifest("live.m3u8", shown: shown))
+            }
+            let until = Date().addingTimeInterval(15).formatted(.iso8601)
+            let prefetch = try home.prefetch(
+                origin.url("/t/live.m3u8"),
+                ["--live", "record", "--until", until, "--name", "live"])
+            #expect(
+                try await prefetch.wait(deadlineSeconds: 90) == .exited(0), "\(prefetch.errors)")
+            let path = "\(home.edge)/127.0.0.1:\(origin.port)/t/live.m3u8"
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            #expect(text.hasSuffix("#EXT-X-ENDLIST\n"), "\(text)")
+            let lines = text.split(separator: "\n").map(String.init)
+            let names = lines.filter { !$0.hasPrefix("#") }
+            // All that was listed by then, in order; the time is before the title's end.
+            #expect(names.count >= 4 && names.count < 40, "\(text)")
+            #expect(names == names.indices.map { "\($0).ts" }, "\(text)")
+            let gap = try #require(lines.firstIndex(of: "#EXT-X-GAP"), "\(text)")
+            #expect(lines.count { $0 == "#EXT-X-GAP" } == 1)
+            #expect(lines[gap...].first { !$0.hasPrefix("#") } == "2.ts")
+            let assets = try home.start(["assets", "list", "live", "--state", home.stateDirectory])
+            #expect(try await assets.wait() == .exited(0), "\(assets.errors)")
+            #expect(
+                assets.output.contains("recorded until the time of --until: "), "\(assets.output)")
+            #expect(assets.output.contains(" segments, 1 gap\n"), "\(assets.output)")
+        }
+
         /// Returns a live title of 40 segments of a second, of which so many have been published. The
         /// window is longer than a lease.
         private static func manifest(_ name: String, shown: Int) -> String {

@@ -23,12 +23,6 @@ package struct Arguments: Sendable {
         origins[name] = origin
     }
 
-    /// Reads the values of an option as those of `other`, which has none.
-    package mutating func move(_ name: String, to other: String) {
-        (values[other], origins[other]) = (values[name], origins[name])
-        (values[name], origins[name]) = (nil, nil)
-    }
-
     mutating func deny(_ name: String) { denied.insert(name) }
 
     package func flag(_ name: String) -> Bool { values[name] != nil }

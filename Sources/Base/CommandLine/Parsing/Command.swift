@@ -43,6 +43,9 @@ package struct CommandOption: Sendable {
     package let setting: CommandSetting?
     /// Other words that people write for it; an error suggests it for these.
     package let otherNames: [String]
+    /// Name of another option of the command: on the command line its values that are among this
+    /// one's words are this one's. nil for none.
+    package let sharedName: String?
     /// True for one that a superfluous word of the command line was probably meant for.
     package let selects: Bool
     /// True if its value may hold a secret, which configuration files of others must not have.
@@ -52,10 +55,12 @@ package struct CommandOption: Sendable {
     package init(
         _ name: String, short: Character? = nil, _ kind: Kind, required: Bool = false,
         repeatable: Bool = false, setting: CommandSetting? = nil, secret: Bool = false,
-        otherNames: [String] = [], selects: Bool = false, help: String
+        otherNames: [String] = [], sharing sharedName: String? = nil, selects: Bool = false,
+        help: String
     ) {
         self.name = name
         self.otherNames = otherNames
+        self.sharedName = sharedName
         self.selects = selects
         self.short = short
         self.kind = kind
@@ -73,6 +78,14 @@ package struct CommandOption: Sendable {
             .choice(let placeholder, _), .choices(let placeholder, _),
             .integer(let placeholder, _), .number(let placeholder, _):
             placeholder
+        }
+    }
+
+    /// The words that its value consists of; nil if it has others.
+    var words: [String]? {
+        switch kind {
+        case .choice(_, let words), .choices(_, let words): words
+        default: nil
         }
     }
 

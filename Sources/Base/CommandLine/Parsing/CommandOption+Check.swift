@@ -35,6 +35,16 @@ extension CommandOption {
         }
     }
 
+    /// Returns true if the option can have this value.
+    func allows(_ value: String) -> Bool {
+        do throws(UsageError) {
+            try check(value)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     static func unknown(_ value: String, for name: String, _ words: [String]) -> UsageError {
         UsageError(
             "\(name) is '\(printable(String(value.prefix(100))))'",

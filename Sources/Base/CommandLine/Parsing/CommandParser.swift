@@ -134,11 +134,9 @@ package struct CommandParser {
                     ?? "`\(path.joined(separator: " ")) --help` lists the options.")
         }
         let name = option.name
-        if !option.isRepeatable, arguments.origin(of: name) != nil {
-            throw UsageError("--\(name) is given twice", hint: "Give it once.")
-        }
         let inlineValue = parts.count == 2 ? String(parts[1]) : nil
         guard let placeholder = option.placeholder else {
+            try checkFirst(option, among: options, arguments)
             if inlineValue == "false" { return arguments.deny(name) }
             if inlineValue != nil, inlineValue != "true" {
                 throw UsageError("--\(name) takes no value", hint: "Write --\(name).")
@@ -151,8 +149,22 @@ package struct CommandParser {
         guard let value = inlineValue ?? (isNextOption ? nil : rest.popFirst()) else {
             throw UsageError("--\(name) needs a value", hint: "Write --\(name) \(placeholder).")
         }
-        try option.check(value)
-        arguments.values[name, default: []].append(value)
+        let meant = options.first { $0.sharedName == name && $0.allows(value) } ?? option
+        try checkFirst(meant, among: options, arguments)
+        try meant.check(value)
+        arguments.values[meant.name, default: []].append(value)
+    }
+
+    /// Throws if the command line has a value of the option already, and it takes one.
+    private func checkFirst(
+        _ option: CommandOption, among options: [CommandOption], _ arguments: Arguments
+    ) throws(UsageError) {
+        guard !option.isRepeatable, arguments.origin(of: option.name) != nil else { return }
+        let once = "Give it once: \(option.synopsis)."
+        let hint = options.first { $0.sharedName == option.name }.flatMap { other in
+            other.words.map { "\(once) As --\(other.name) it takes \($0.joinedByOr)." }
+        }
+        throw UsageError("--\(option.name) is given twice", hint: hint ?? once)
     }
 
     private func check(

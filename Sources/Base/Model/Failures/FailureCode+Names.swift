@@ -121,6 +121,7 @@ extension FailureCode {
     package static let storageRefused = FailureCode("storage.refused")
     package static let storageBadDigest = FailureCode("storage.badDigest")
     package static let storageDamaged = FailureCode("storage.damaged")
+    package static let storageSharedDirectory = FailureCode("storage.sharedDirectory")
 
     package static let workerLost = FailureCode("worker.lost")
     package static let workerCancelled = FailureCode("worker.cancelled")

@@ -12,7 +12,7 @@ extension FailureCode {
             parts.append("every minute until there is space; does not count as an attempt")
         }
         if mayBeOriginsAlone, self != .originSignatureExpired {
-            parts += ["mirrors", "other renditions if allowed"]
+            parts += ["mirrors", "other renditions with --may-lack"]
         }
         if mayBeExpiredSignature { parts.append("fresh URL if signed") }
         return parts.isEmpty ? "nothing" : parts.joined(separator: ", ")

@@ -86,5 +86,9 @@ extension FailureCode {
             526, .storageDamaged, .never,
             "An audit found the stored file missing or damaged; it is fetched again. If that "
                 + "repeats, check the disk and who else writes to the site."),
+        row(
+            527, .storageSharedDirectory, .siteFault,
+            "Use one site for a directory: give one of the two another directory, or cancel and forget its "
+                + "catalogs (`dray catalog cancel`, `dray catalog forget`)."),
     ]
 }

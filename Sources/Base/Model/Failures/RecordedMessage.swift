@@ -1,4 +1,4 @@
-/// A message that a statement on many assets records by its values: JSON such as
+/// A message that a statement of SQL records by its values: JSON such as
 /// `{"maxSites":{"sites":2,"allowed":2}}`. `sentence` is its text.
 ///
 /// It contains no secrets.
@@ -12,6 +12,12 @@ package enum RecordedMessage: Codable, Sendable, Hashable {
     case maxFetches(fetches: Int64, seconds: Double, allowed: Int64)
     /// Workers have deleted the files of an asset.
     case freed(files: Int64, bytes: Int64)
+    /// A rendition or the like has joined a title that is recorded without it.
+    case unrecorded(name: String)
+    /// An audit has ended.
+    case audited(audit: Int64, state: String, findings: Int64, damaged: Int64)
+    /// A webhook's delivery has waited for too long; the message of its last attempt.
+    case undelivered(days: Int64, last: String?)
 
     /// The message for people, in English.
     package var sentence: String {
@@ -26,6 +32,14 @@ package enum RecordedMessage: Codable, Sendable, Hashable {
                 + "\(Self.text(seconds)) s; allowed: \(allowed)."
         case .freed(let files, let bytes):
             "\(Self.count(files, "file")), \(Self.count(bytes, "byte"))"
+        case .unrecorded(let name):
+            "It has joined the title, and is not recorded: \(name)."
+        case .audited(let audit, let state, let findings, let damaged):
+            "audit \(audit) \(state): \(Self.count(findings, "finding")), "
+                + Self.count(damaged, "missing or damaged file")
+        case .undelivered(let days, let last):
+            "Not delivered within \(Self.count(days, "day"))."
+                + (last.map { " The last attempt: \($0)" } ?? "")
         }
     }
 

@@ -23,7 +23,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Its staged files are published. Nothing interrupts that; another worker completes it if one
     /// fails. Can move to completed, failed.
     case publishing
-    /// Its submitter disconnected. Can move to new, resolving, inProgress, failed,
+    /// Its submitter disconnected. Can move to new, resolving, inProgress, failed, cancelled,
     /// removing, expiring.
     case interrupted
     /// At least one segment failed permanently, or its key holds another object. Can move to new,
@@ -138,7 +138,7 @@ extension AssetState {
             .publishing: [.finished: .completed, .gaveUp: .failed],
             .interrupted: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
-                .remove: .removing, .evict: .removing, .expire: .expiring,
+                .cancel: .cancelled, .remove: .removing, .evict: .removing, .expire: .expiring,
             ],
             .failed: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,

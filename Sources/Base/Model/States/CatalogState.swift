@@ -4,7 +4,7 @@ package enum CatalogState: String, Codable, CaseIterable, Sendable {
     case open
     /// Its assets are in progress. Can move to interrupted, completed, failed, cancelled, removed.
     case running
-    /// Its submitter disconnected. Can move to running, completed, failed.
+    /// Its submitter disconnected. Can move to running, completed, failed, cancelled.
     case interrupted
     /// Every asset is stored. Can move to running, failed.
     case completed
@@ -43,7 +43,9 @@ extension CatalogState {
                 .finished: .completed, .gaveUp: .failed, .cancel: .cancelled,
                 .interrupt: .interrupted, .emptied: .removed,
             ],
-            .interrupted: [.start: .running, .finished: .completed, .gaveUp: .failed],
+            .interrupted: [
+                .start: .running, .finished: .completed, .gaveUp: .failed, .cancel: .cancelled,
+            ],
             .completed: [.start: .running, .gaveUp: .failed],
             .failed: [.start: .running, .finished: .completed],
             .cancelled: [.start: .running, .finished: .completed, .gaveUp: .failed],

@@ -45,4 +45,7 @@ package enum AuditRepair: String, Codable, CaseIterable, Sendable {
     case removed
     /// Nothing yet, because its catalog or asset is being changed: audit again.
     case postponed
+
+    /// True if the audit did something about the finding.
+    package var isRepaired: Bool { [.queued, .removed].contains(self) }
 }

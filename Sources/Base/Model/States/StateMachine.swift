@@ -28,6 +28,12 @@ where
         State.allCases.filter { table[$0]?[event] != nil }
     }
 
+    /// Returns the states that one of the `events` leads to, in declaration order, for SQL guards.
+    package func targets(of events: Event...) -> [State] {
+        let targets = Set(table.values.flatMap { row in events.compactMap { row[$0] } })
+        return State.allCases.filter(targets.contains)
+    }
+
     /// States that no event leaves.
     package var terminal: [State] {
         State.allCases.filter { table[$0]?.isEmpty ?? true }

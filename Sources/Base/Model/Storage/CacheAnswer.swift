@@ -11,6 +11,12 @@ package struct CacheAnswer: Hashable, Sendable {
         case notStored
         /// The response does not show a cache.
         case unknown
+
+        /// True if the cache has the object by now.
+        package var isStored: Bool { [.hit, .stored].contains(self) }
+
+        /// True if nothing shows that the cache may keep the object.
+        package var isUnstored: Bool { [.notStored, .unknown].contains(self) }
     }
 
     package var state: State

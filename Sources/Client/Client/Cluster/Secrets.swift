@@ -61,7 +61,7 @@ package enum Secrets {
             "database", .text(placeholder: "URL"), setting: Settings.database,
             help:
                 "Database URL: postgresql://USER@HOST/NAME or any libpq connection "
-                + "string. Other users can see it, so leave out the password."),
+                + "string. Other users can see it, so omit the password."),
     ]
 
     /// Returns the database's URL from the command line, or else from the environment.

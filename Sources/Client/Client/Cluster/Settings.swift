@@ -7,7 +7,7 @@ package enum Settings {
         help: "URL of the coordinator, several separated by commas.")
     package static let coordinatorUser = CommandSetting(
         "coordinator-user", "DRAY_COORDINATOR_USER", separator: ",",
-        help: "Trusted users of a coordinator on this machine, or any.")
+        help: "Users whose coordinator on this machine is trusted, or any.")
     package static let caFile = CommandSetting(
         "ca-file", "DRAY_CA_FILE", help: "Certificate authorities of https coordinators.")
     package static let clientCertificate = CommandSetting(
@@ -31,7 +31,7 @@ package enum Settings {
         "origin-settings", "DRAY_ORIGIN_SETTINGS", help: "JSON file with the settings of origins.")
     package static let allowAddresses = CommandSetting(
         "allow-addresses", "DRAY_ALLOW_ADDRESSES", separator: ",",
-        help: "Private addresses to allow.")
+        help: "Address blocks to allow, such as private ones.")
     package static let denyAddresses = CommandSetting(
         "deny-addresses", "DRAY_DENY_ADDRESSES", separator: ",", help: "Addresses to deny.")
     package static let leaseSeconds = CommandSetting(

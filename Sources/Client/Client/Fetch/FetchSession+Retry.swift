@@ -28,7 +28,7 @@ extension FetchSession {
             output.kept?.note(record)
         }
         resumption.minimumBytes = 1
-        request.resumption = resumption
+        request.delivery.resumption = resumption
         return request
     }
 
@@ -59,7 +59,7 @@ extension FetchSession {
                 await !draining.wait(atMost: .seconds(1))
             {
                 // Not started: the origin is in cooldown, as another part's request learned.
-                request.resumption?.partial = result.left
+                request.delivery.resumption?.partial = result.left
                 continue
             }
             let large = state.withLock { $0.large }
@@ -85,7 +85,7 @@ extension FetchSession {
                 // The other parts are running: only the first one is left to request.
                 request = self.request(of: large, from: 0)
             } else {
-                request.resumption?.partial = result.left
+                request.delivery.resumption?.partial = result.left
             }
         }
     }

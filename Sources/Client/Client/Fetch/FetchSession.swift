@@ -142,9 +142,10 @@ package final class FetchSession: DrainableService {
         let (larges, sender) = AsyncStream.makeStream(of: LargeObject.self)
         var request = request(range: nil)
         request.expected.sha256 = plan.expectedSHA256
-        request.resumption?.partial = partial
+        request.delivery.resumption?.partial = partial
         if takesParts, partial == nil {
-            request.split = TransferRequest.SplitRule(partBytes: Self.partSize.bytes) { large, _ in
+            request.delivery.split = TransferRequest.SplitRule(partBytes: Self.partSize.bytes) {
+                large, _ in
                 self.state.withLock { $0.large = large }
                 sender.yield(large)
                 return nil
@@ -170,10 +171,10 @@ package final class FetchSession: DrainableService {
         }
         if let firstFailure { throw firstFailure }
         report.parts = 1 + rest
-        report.finalURL = redacted(url: fetched.finalURL)
-        report.contentType = fetched.contentType
-        report.etag = fetched.etag
-        report.lastModified = fetched.lastModified
+        report.finalURL = redacted(url: fetched.response.finalURL)
+        report.contentType = fetched.response.contentType
+        report.etag = fetched.response.etag
+        report.lastModified = fetched.response.lastModified
         if let large = state.withLock({ $0.large }) {
             report.sha256 = try wholeDigest(of: large)
             report.verified = plan.expectedSHA256 != nil || !large.stated.isEmpty

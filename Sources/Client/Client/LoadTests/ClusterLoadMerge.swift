@@ -67,7 +67,7 @@ package struct ClusterLoadMerge: Sendable {
             shards[text.shard].next = text.second + 1
             if interval.isMeasured {
                 shards[text.shard].report.counts.add(interval.counts)
-                shards[text.shard].report.counts.takeLevels(of: interval.counts)
+                shards[text.shard].report.counts.levels = interval.counts.levels
             }
             open[text.second, default: LoadInterval(second: text.second)].add(interval)
             open[text.second]?.isMeasured = interval.isMeasured
@@ -95,8 +95,8 @@ package struct ClusterLoadMerge: Sendable {
         seconds.sorted().compactMap { second in
             guard var sum = open.removeValue(forKey: second) else { return nil }
             let missing = shards.indices.reduce(0) { $0 + missingArrivals(of: $1, in: second) }
-            sum.counts.planned += missing
-            sum.counts.missedSends += missing
+            sum.counts.pacing.planned += missing
+            sum.counts.pacing.missedSends += missing
             return sum
         }
     }

@@ -13,11 +13,36 @@ struct ProgressMeter {
         var perSecond: Double?
 
         mutating func update(to new: Double, afterSeconds seconds: Double) {
-            // Bytes of running transfers vanish when these fail; that is no negative speed.
-            let sample = max(0, new - value) / seconds
+            let sample = (new - value) / seconds
             let weight = 1 - exp(-seconds / ProgressMeter.smoothingSeconds)
             perSecond = perSecond.map { $0 + (sample - $0) * weight } ?? sample
             value = new
+        }
+    }
+
+    /// The bytes received since the first status. What earlier runs received, and transfers resume, is
+    /// none of them.
+    private struct ReceivedBytes {
+        private var held: Double?
+        private var highest = 0.0
+        private var resumed = 0.0
+        /// All of them, those of transfers that failed too.
+        private(set) var total = 0.0
+        /// What earlier runs received of the progress.
+        private(set) var earlier = 0.0
+
+        /// - Parameters:
+        ///   - new: Bytes that are stored or under way, without the reused ones.
+        ///   - resumed: Bytes of these in transfers that resume them.
+        mutating func update(to new: Int64, resumed now: Int64?) {
+            let (new, now) = (Double(new), Double(now ?? 0))
+            // It falls with the ends of such transfers, whose bytes are stored then.
+            let begun = max(0, now - resumed)
+            if let held {
+                total += max(0, new - held - begun)
+                earlier += min(begun, max(0, new - highest))
+            }
+            (held, highest, resumed) = (new, max(highest, new), now)
         }
     }
 
@@ -35,6 +60,7 @@ struct ProgressMeter {
     private struct AssetMeter {
         var gauge: Gauge?
         var window = ProgressWindow()
+        var received = ReceivedBytes()
     }
 
     /// The values of a line.
@@ -50,6 +76,7 @@ struct ProgressMeter {
     }
 
     private var lastSeconds: Double?
+    private var received = ReceivedBytes()
     private var fetched: Gauge?
     private var window = ProgressWindow()
     private var highest = Fraction(value: 0, isOfBytes: false)
@@ -65,7 +92,8 @@ struct ProgressMeter {
         lastSeconds = seconds
         let totals = status.totals
         let bytes = totals.bytes + totals.receivingBytes
-        advance(&fetched, to: Double(bytes - totals.adoptedBytes), elapsed)
+        received.update(to: bytes - totals.adoptedBytes, resumed: totals.resumedBytes)
+        advance(&fetched, to: received.total, elapsed)
         let known = Self.fraction(of: totals)
         if let known {
             if known.isOfBytes != highest.isOfBytes {
@@ -76,13 +104,14 @@ struct ProgressMeter {
             // A newly resolved manifest raises the total; the bar then stops rather than going
             // back.
             highest.value = max(highest.value, known.value)
-            window.update(to: known.done, atSeconds: seconds)
+            window.update(
+                to: known.done - (known.isOfBytes ? received.earlier : 0), atSeconds: seconds)
         }
         waits.update(status.waits ?? [], atSeconds: seconds, ofRun: totals.seconds)
         // The speed before a wait does not predict the speed after it.
         if waits.current.contains(where: \.stopsWork) {
             window = ProgressWindow()
-            fetched = Gauge(value: Double(bytes - totals.adoptedBytes), perSecond: 0)
+            fetched = Gauge(value: received.total, perSecond: 0)
         }
         catalog = Reading(
             fraction: known.map { _ in highest.value }, bytes: bytes,
@@ -100,8 +129,10 @@ struct ProgressMeter {
         active = [:]
         for asset in statuses {
             var meter = assets[asset.id] ?? AssetMeter()
-            advance(&meter.gauge, to: Double(asset.bytes), elapsed)
-            meter.window.update(to: Double(asset.bytes), atSeconds: seconds)
+            meter.received.update(to: asset.bytes, resumed: asset.resumedBytes)
+            advance(&meter.gauge, to: meter.received.total, elapsed)
+            meter.window.update(
+                to: Double(asset.bytes) - meter.received.earlier, atSeconds: seconds)
             meters[asset.id] = meter
             var reading = Reading(
                 bytes: asset.bytes, expectedBytes: asset.expectedBytes,

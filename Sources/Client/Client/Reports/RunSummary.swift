@@ -61,8 +61,7 @@ struct RunSummary {
             text += "\n\(HumanFormat.count(missingSidecars, "sidecar")) missing, see --report\n"
         }
         if titlesWithoutRenditions > 0 {
-            let titles = HumanFormat.count(titlesWithoutRenditions, "title")
-            text += "\n\(titles) without renditions, see --report or dray assets\n\(leftOut)"
+            text += "\n" + LeftOutText.summary(titlesWithoutRenditions) + leftOut
         }
         if titlesWithWarnings > 0 {
             let titles = HumanFormat.count(titlesWithWarnings, "title")
@@ -112,7 +111,12 @@ struct RunSummary {
     }
 
     /// Formats failed assets with code, message and hint; `total` is the number of all.
-    static func failures(_ failed: [AssetStatus], total: Int, reportPath: String?) -> String {
+    ///
+    /// - Parameter titles: options of their titles, if a title can complete without renditions; nil if it
+    ///   cannot.
+    static func failures(
+        _ failed: [AssetStatus], total: Int, reportPath: String?, titles: TitleOptions? = nil
+    ) -> String {
         var text = ""
         for asset in failed.prefix(listedFailures) {
             let failure = asset.failure ?? Failure(.internalUnknown, "no reason was recorded")
@@ -125,6 +129,18 @@ struct RunSummary {
             let report = reportPath.map(printable) ?? "a report: run again with --report FILE"
             text += "and \(HumanFormat.count(rest)) more, see \(report)\n"
         }
-        return text
+        guard let titles, titles.mayLack == nil, titles.records != true,
+            failed.contains(where: mayBeARendition)
+        else { return text }
+        let kinds = RenditionKind.allCases.map(\.rawValue).joined(separator: ",")
+        return text + "A title can complete without renditions whose files cannot be fetched: "
+            + "add --may-lack \(kinds), or some of these.\n"
+    }
+
+    /// True for a title that may have failed by one of its renditions' files.
+    private static func mayBeARendition(_ asset: AssetStatus) -> Bool {
+        // The only manifest of DASH lists all of them.
+        asset.failure?.code.mayBeOriginsAlone == true
+            && (asset.kind == .hls || asset.kind == .dash && asset.segments > 0)
     }
 }

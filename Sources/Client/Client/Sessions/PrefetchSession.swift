@@ -267,7 +267,8 @@ package final class PrefetchSession: FollowingSession {
             writeAll(
                 (plan.isQuiet ? "" : "\n")
                     + RunSummary.failures(
-                        page.assets, total: status.totals.failed, reportPath: plan.reportPath),
+                        page.assets, total: status.totals.failed, reportPath: plan.reportPath,
+                        titles: plan.catalog.titles ?? TitleOptions()),
                 to: 2)
         }
         let media = try await plan.mediaCheck?.run(status, client, draining: state.draining)

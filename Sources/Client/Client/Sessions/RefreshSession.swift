@@ -135,6 +135,8 @@ package final class RefreshSession: FollowingSession {
         let unchanged: Int
         let changed: Int
         let failed: Int
+        /// Titles that still lack renditions; omitted for none.
+        let withoutRenditions: Int?
         /// The same as in the report, like `waited` and `waits`.
         let deadline: ReportWriter.Deadline?
         let waited: [WaitHistory.Total]
@@ -164,6 +166,7 @@ package final class RefreshSession: FollowingSession {
             let outcome = Outcome(
                 catalog: status.name, state: status.state, unchanged: summary.unchanged,
                 changed: summary.changed, failed: summary.failed,
+                withoutRenditions: summary.withoutRenditions,
                 deadline: ReportWriter.Deadline(status), waited: display.waited(of: status.id),
                 waits: display.waits(of: status.id), media: media.map(Outcome.Media.init))
             Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
@@ -201,5 +204,8 @@ package final class RefreshSession: FollowingSession {
         "\(printable(catalog)): \(HumanFormat.count(summary.unchanged)) unchanged, "
             + "\(HumanFormat.count(summary.changed)) changed, "
             + "\(HumanFormat.count(summary.failed)) failed\n"
+            + (summary.withoutRenditions.map(LeftOutText.summary) ?? "")
+            + LeftOutText.lines(
+                Array((summary.lacking ?? []).prefix(RunSummary.listedWarnings)))
     }
 }

@@ -64,7 +64,7 @@ package final class RemovalSession: FollowingSession {
         let assets = try await underWay(answer, client)
         guard assets > 0, let catalog = answer.catalog else {
             display.end()
-            try report(Outcome(0, nil))
+            try report(Outcome(0, nil, selectsSome: selectsSome))
             return state.set(.success)
         }
         state.detachment.begin()
@@ -84,18 +84,49 @@ package final class RemovalSession: FollowingSession {
         }
     }
 
-    /// Returns how many assets are to be followed: those of the answer or, without any, those whose
-    /// removal an earlier command has begun.
+    /// Returns how many assets are to be followed: those of the answer or, without any, those of the
+    /// catalog whose removal an earlier command has begun, if the selection has some of them.
     private func underWay(
         _ answer: SelectionAnswer, _ client: CoordinatorClient
     ) async throws(Failure) -> Int {
         guard answer.assets == 0, let catalog = answer.catalog else { return answer.assets }
         let status = try await client.status(of: catalog, withActive: false, retrySeconds: 10)
-        let removing = status.totals.removing ?? 0
-        if removing > 0 {
-            display.note("nothing else to remove; an earlier removal of this catalog continues")
+        guard let removing = status.totals.removing, removing > 0 else { return 0 }
+        guard try await selectsPurging(of: catalog, client) else {
+            display.note(
+                "an earlier removal of other assets of this catalog has not ended; to follow it: "
+                    + "`dray assets remove \(catalog) --state \(AssetState.removing.rawValue)`")
+            return 0
         }
+        display.note("nothing else to remove; an earlier removal of this catalog continues")
         return removing
+    }
+
+    /// Returns true if the selection has assets of the catalog whose files are being deleted.
+    private func selectsPurging(
+        of catalog: CatalogID, _ client: CoordinatorClient
+    ) async throws(Failure) -> Bool {
+        guard var query = Self.purging(plan.selection, of: catalog) else { return false }
+        // A page may be empty before the last one.
+        repeat {
+            let page = try await client.assets(query, retrySeconds: 10)
+            guard page.assets.isEmpty else { return true }
+            query.after = page.next
+        } while query.after != nil
+        return false
+    }
+
+    /// Returns a query for the assets of a selection whose files are being deleted; nil if it has
+    /// none of them.
+    static func purging(_ selection: SelectionAction, of catalog: CatalogID) -> AssetQuery? {
+        var query = AssetQuery(CatalogReference(catalog))
+        query.states.states = AssetState.allCases.filter {
+            $0.isPurging && selection.states?.contains($0.rawValue) ?? true
+        }
+        query.name = selection.name
+        query.failureCode = selection.failureCode?.rawValue
+        query.limit = 1
+        return query.states.isEmpty ? nil : query
     }
 
     /// Seconds after which a question without an answer counts as no.
@@ -202,14 +233,26 @@ package final class RemovalSession: FollowingSession {
         let freedFiles: Int
         let freedBytes: Int64
 
-        init(_ assets: Int, _ status: CatalogStatus?) {
+        /// True if the selection may leave out assets of the catalog.
+        private let selectsSome: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case assets, freedFiles, freedBytes
+        }
+
+        init(_ assets: Int, _ status: CatalogStatus?, selectsSome: Bool = false) {
             self.assets = assets
+            self.selectsSome = selectsSome
             freedFiles = status?.totals.freedFiles ?? 0
             freedBytes = status?.totals.freedBytes ?? 0
         }
 
         var text: String {
-            guard assets > 0 else { return "Nothing to remove.\n" }
+            guard assets > 0 else {
+                return selectsSome
+                    ? "Nothing to remove: no asset matches, or none that can be removed.\n"
+                    : "Nothing to remove.\n"
+            }
             return "Removed: \(HumanFormat.count(assets, "asset")); freed "
                 + "\(HumanFormat.count(freedFiles, "file")), "
                 + "\(HumanFormat.bytes(freedBytes)).\n"

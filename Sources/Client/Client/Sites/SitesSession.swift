@@ -196,7 +196,8 @@ package final class SitesSession: FollowingSession {
                         + "\(HumanFormat.count(status.totals.failed)) of \(total) failed")
                 writeAll(
                     RunSummary.failures(
-                        page.assets, total: status.totals.failed, reportPath: path), to: 2)
+                        page.assets, total: status.totals.failed, reportPath: path,
+                        titles: plan.catalog.titles ?? TitleOptions()), to: 2)
             }
             if plan.isQuiet, status.missedDeadline, let line = DeadlineText.line(status) {
                 Console.note("\(printable(catalog.site.queue)): \(line)")

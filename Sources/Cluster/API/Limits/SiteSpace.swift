@@ -46,17 +46,23 @@ package struct SiteVolumeRequest: Codable, Sendable {
     package var volume: VolumeID?
     /// The file system of the volume; nil if it has no identity.
     package var fileSystem: FileSystemID?
+    /// The marks in the site's directory and in those that contain it; nil if the worker did not look.
+    package var marks: [VolumeID]?
 
     package init(
         worker: WorkerID, site: SiteID, lease: LeaseID? = nil, volume: VolumeID? = nil,
-        fileSystem: FileSystemID? = nil
+        fileSystem: FileSystemID? = nil, marks: [VolumeID]? = nil
     ) {
         self.worker = worker
         self.site = site
         self.lease = lease
         self.volume = volume
         self.fileSystem = fileSystem
+        self.marks = marks
     }
+
+    /// Maximum number of `marks`.
+    package static let maximumMarks = 100
 }
 
 /// The answer to `SiteVolumeRequest`.
@@ -67,6 +73,32 @@ package struct SiteVolumeAnswer: Codable, Sendable {
     package var fileSystem: FileSystemID?
     /// Seconds since an operator resumed the site or accepted its volume; nil for never.
     package var resumedSeconds: Double?
+    /// Other sites with catalogs that one of the request's marks belongs to. If a volume is recorded:
+    /// sites with the same one, by the order in which sites were added, before this one. Nil for none.
+    package var others: [MarkedSite]?
+
+    /// A site and its recorded volume.
+    package struct MarkedSite: Codable, Hashable, Sendable {
+        /// The name of its queue.
+        package var name: String
+        package var storageURL: String
+        package var volume: VolumeID
+
+        package init(name: String, storageURL: String, volume: VolumeID) {
+            self.name = name
+            self.storageURL = storageURL
+            self.volume = volume
+        }
+
+        /// Returns the failure of a site that uses the directory of this one.
+        package func sharedFailure(with url: String) -> Failure {
+            Failure(
+                .storageSharedDirectory,
+                "\(url) is, or lies in, the directory of site \(name), \(storageURL): "
+                    + "it has that site's mark .dray/volume/\(volume). "
+                    + "If it is a copy or was moved, remove the mark here")
+        }
+    }
 
     package init(volume: VolumeID?, fileSystem: FileSystemID? = nil) {
         self.volume = volume

@@ -77,6 +77,9 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var auditRepairs = false
     /// The URL under which a web server serves its files; nil for none.
     package var serves: String?
+    /// Number of its catalogs; nil in an answer of an older coordinator. A site keeps its settings,
+    /// volume and audits when the last one is forgotten, and stays in lists.
+    package var catalogs: Int?
     /// Bytes stored there by the records of its catalogs, until they are deleted; an object of two
     /// catalogs counts twice. Nil for a cache, which stores nothing for Dray.
     package var usedBytes: Int64?

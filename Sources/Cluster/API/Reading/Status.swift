@@ -74,8 +74,12 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     package var bytes: Int64 = 0
     /// Bytes of `bytes` that were stored already and not fetched.
     package var adoptedBytes: Int64 = 0
-    /// Bytes of running transfers, from the workers' heartbeats.
+    /// Bytes without a result: of running transfers, from the workers' heartbeats, or kept of what was
+    /// paused or interrupted.
     package var receivingBytes: Int64 = 0
+    /// Bytes of `receivingBytes` that earlier attempts received, and running transfers resumed; nil for
+    /// none.
+    package var resumedBytes: Int64?
     /// Estimated total bytes: segments of unknown size count as the mean of the others.
     package var expectedBytes: Int64?
     package var retries = 0
@@ -108,6 +112,9 @@ package struct AssetStatus: Codable, Sendable {
     package var bytes: Int64
     /// Bytes of these that were stored already and not fetched; nil if unknown.
     package var adoptedBytes: Int64?
+    /// Bytes of these that earlier attempts received, and running transfers resumed; nil for none, and in
+    /// pages that omit them.
+    package var resumedBytes: Int64?
     package var expectedBytes: Int64?
     package var retries: Int
     /// Its final key, relative to the site: for a title, the manifest's, which is the entry to

@@ -38,6 +38,12 @@ extension Heartbeat: SchemaBounded {
     }
 }
 
+extension SiteVolumeRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["marks": [.items(0...maximumMarks)]]
+    }
+}
+
 extension OriginReport: SchemaBounded {
     package static var bounds: [String: [Schema.Bound]] {
         [
@@ -62,6 +68,7 @@ extension LeftOutRendition: SchemaBounded {
     package static var bounds: [String: [Schema.Bound]] {
         [
             "name": Schema.Bound.text(0...LeftOutRendition.nameCharacters),
+            "attributes": Schema.Bound.text(0...LeftOutRendition.nameCharacters),
             "key": Schema.Bound.key, "code": Schema.Bound.text(1...100),
         ]
     }

@@ -3,6 +3,8 @@ package import Model
 /// Progress of one asset's transfers at one worker.
 package struct TransferProgress: Codable, Hashable, Sendable {
     package var receivedBytes: Int64
+    /// Bytes of `receivedBytes` that earlier attempts received, and these transfers resumed; nil for none.
+    package var resumedBytes: Int64?
     /// Expected total bytes; for a transfer of unknown length, the received bytes.
     package var expectedBytes: Int64
     /// Number of transfers that have received bytes.

@@ -152,6 +152,11 @@ package struct RefreshSummary: Codable, Sendable {
     package var failed: Int
     /// The first failed assets, `maxFailures` at most.
     package var failures: [AssetStatus]
+    /// Number of titles of these that lack renditions, whose files their origins still do not serve; nil
+    /// for none.
+    package var withoutRenditions: Int?
+    /// The first of these titles, `maxFailures` at most, with `leftOut`; nil for none.
+    package var lacking: [AssetStatus]?
 
     package static let maxFailures = 20
 

@@ -36,7 +36,7 @@ enum FailureAnswer {
         case .inputMethod: 405
         case .workerLeaseLost, .inputDraining, .inputLoadTestRunning, .inputAuditRunning,
             .inputLoadFixed, .inputCacheSite, .storageOutsideRoots, .inputAlreadyCreated,
-            .inputNameInUse, .clusterRequestRunning:
+            .inputNameInUse, .clusterRequestRunning, .storageSharedDirectory:
             409
         case .clusterEventsGone: 410
         case .inputTooLarge: 413

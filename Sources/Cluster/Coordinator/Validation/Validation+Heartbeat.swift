@@ -33,6 +33,7 @@ extension Validation {
                 Int64(asset).map { $0 > 0 } == true && progress.receivedBytes >= 0
                 && (progress.receivedBytes...max(progress.receivedBytes, maxBytes))
                     .contains(progress.expectedBytes)
+                && (0...progress.receivedBytes).contains(progress.resumedBytes ?? 0)
                 && (0...progress.expectedBytes).contains(progress.partBytes ?? 0)
                 && (0...1_000_000).contains(progress.transfers)
                 && (0...1_000_000).contains(progress.waiting ?? 0)
@@ -48,6 +49,7 @@ extension Validation {
     }
 
     static func check(_ request: SiteVolumeRequest) throws(Failure) {
+        try range(request.marks?.count ?? 0, "marks", 0...SiteVolumeRequest.maximumMarks)
         guard request.volume != nil else {
             guard request.fileSystem == nil else {
                 throw wrong("fileSystem", "one without a volume", "with volume only")

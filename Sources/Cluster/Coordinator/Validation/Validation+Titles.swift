@@ -51,7 +51,9 @@ extension Validation {
                     "\(field).kind", "none",
                     RenditionKind.allCases.map(\.rawValue).joined(separator: ", "))
             }
-            try text(rendition.name ?? "", "\(field).name", 0...LeftOutRendition.nameCharacters)
+            let length = 0...LeftOutRendition.nameCharacters
+            try text(rendition.name ?? "", "\(field).name", length)
+            try text(rendition.attributes ?? "", "\(field).attributes", length)
             try text(rendition.key, "\(field).key", 1...WireLimits.keyBytes)
             try text(rendition.code.rawValue, "\(field).code", 1...100)
             try text(rendition.message, "\(field).message", 0...1_000)

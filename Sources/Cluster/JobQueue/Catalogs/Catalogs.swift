@@ -47,7 +47,12 @@ package struct Catalogs: Sendable {
                 throw Failure.unknownCatalog(catalog)
             }
             if withActive, let active = results.last {
-                status.active = try active.rows.map(AssetStatus.init(row:))
+                status.active = try active.rows.map { row in
+                    var asset = try AssetStatus(row: row)
+                    let resumed = try row.int64("resumed_bytes")
+                    asset.resumedBytes = resumed > 0 ? resumed : nil
+                    return asset
+                }
             }
             return status
         }

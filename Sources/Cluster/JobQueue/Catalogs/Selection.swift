@@ -10,10 +10,10 @@ struct Selection {
     let row: PostgresRow
     let leaseSeconds: Double
 
-    private typealias Asset = (id: Int64, state: AssetState?, isPaused: Bool)
+    typealias Asset = (id: Int64, state: AssetState?, isPaused: Bool)
 
-    private var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
-    private var isWhole: Bool { action.isWhole }
+    var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
+    var isWhole: Bool { action.isWhole }
     private var priority: SQLValues { ["priority": .int(action.priority ?? 5)] }
 
     func apply(_ connection: PostgresConnection) async throws -> SelectionAnswer {
@@ -46,7 +46,7 @@ struct Selection {
         }
     }
 
-    private var state: CatalogState {
+    var state: CatalogState {
         get throws { CatalogState(rawValue: try row.string("state")) ?? .open }
     }
 
@@ -92,12 +92,10 @@ struct Selection {
     private func reprioritise(
         _ assets: [Int64], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
-        let both = id + ["assets": .int64Array(assets)]
-        try await lock(both, connection)
+        let chosen: SQLValues = ["assets": .int64Array(assets)]
+        try await lock(chosen, connection)
         return try await move(
-            try await connection.query(
-                SQL.Selecting.reprioritise, ["assets": .int64Array(assets)] + priority),
-            connection)
+            try await connection.query(SQL.Selecting.reprioritise, chosen + priority), connection)
     }
 
     private func pause(
@@ -108,7 +106,7 @@ struct Selection {
                 assets.filter { $0.state?.isSettled == false && $0.state?.isPurging == false }
                     .map(\.id))
         ]
-        try await lock(id + chosen, connection)
+        try await lock(chosen, connection)
         let paused = try await connection.query(SQL.Selecting.pause, chosen)
         _ = try await connection.query(SQL.Selecting.notePaused, id + chosen)
         return try await move(paused, connection)
@@ -121,7 +119,7 @@ struct Selection {
         let chosen: SQLValues = [
             "assets": .int64Array(assets.filter(\.isPaused).map(\.id) + interrupted)
         ]
-        try await lock(id + chosen, connection)
+        try await lock(chosen, connection)
         let resumed = try await connection.query(SQL.Selecting.resume, chosen)
         _ = try await connection.query(SQL.Selecting.forgetPaused, chosen)
         var answer = try await move(resumed, connection)
@@ -134,7 +132,7 @@ struct Selection {
     }
 
     private func lock(_ chosen: SQLValues, _ connection: PostgresConnection) async throws {
-        _ = try await connection.query(SQL.Selecting.lockReprioritised, chosen)
+        try await Self.lock(chosen, after: SQL.Selecting.lockDelayed, of: id, connection)
         _ = try await connection.query(SQL.Selecting.lockLanes, id)
     }
 
@@ -172,51 +170,6 @@ struct Selection {
             assets: Int(try row.int64("assets")), jobs: Int(try row.int64("jobs")))
     }
 
-    private func cancel(
-        _ assets: [Asset], _ connection: PostgresConnection
-    ) async throws -> SelectionAnswer {
-        // A refresh that publishes its files continues.
-        let started = assets.filter {
-            action.ofRefresh == true ? $0.state == .refreshing : $0.state?.canBeCancelled == true
-        }
-        return try await cancel(
-            started.map(\.id),
-            endsIt: isWhole && action.ofRefresh != true && state == .running, connection)
-    }
-
-    private func cancel(
-        _ assets: [Int64], endsIt: Bool, _ connection: PostgresConnection
-    ) async throws -> SelectionAnswer {
-        guard !assets.isEmpty || endsIt else { return SelectionAnswer(assets: 0, jobs: 0) }
-        let both = id + ["assets": .int64Array(assets)]
-        _ = try await connection.query(SQL.Selecting.lockCancelled, both)
-        // Later grants would not be reported to their workers.
-        _ = try await connection.query(SQL.Selecting.lockLanes, id)
-        var jobs = 0
-        // A concurrent report may have left jobs that the first statement did not see.
-        while true {
-            let gone = try await connection.query(SQL.Selecting.cancelJobs, both).only().int64(
-                "jobs")
-            jobs += Int(gone)
-            if gone == 0 { break }
-        }
-        // Finished jobs count.
-        _ = try await connection.query(SQL.Catalogs.fold, id)
-        let settled = try await connection.query(
-            SQL.Selecting.cancelAssets,
-            [
-                "assets": .int64Array(assets), "code": .text(FailureCode.workerCancelled.rawValue),
-                "message": .text("Cancelled by an operator."),
-            ])
-        let answer = SelectionAnswer(
-            assets: Int(try settled.only().int64("assets")), jobs: jobs)
-        guard endsIt else { return answer }
-        // Its end waits for nothing: its time, queue, site or origins may hold it back.
-        _ = try await connection.query(SQL.Catalogs.fold, id)
-        _ = try await connection.query(SQL.Selecting.cancelCatalog, id)
-        return answer
-    }
-
     /// Excepts assets from eviction, or not.
     private func pin(
         _ assets: [Asset], _ connection: PostgresConnection
@@ -246,7 +199,7 @@ struct Selection {
                 "catalog \(catalog): the new files of an asset are being published by a worker. Remove "
                     + "it when that has ended.")
         }
-        let active = assets.filter { $0.state?.canBeCancelled == true }.map(\.id)
+        let active = assets.filter { $0.state?.isUnderWay == true }.map(\.id)
         return try await purge(assets.map(\.id), active, as: .removing, connection)
     }
 
@@ -295,9 +248,12 @@ struct Selection {
     func expire(_ connection: PostgresConnection) async throws -> SelectionAnswer {
         let due = try await connection.query(
             SQL.Rights.expiring, id + ["segments": .int(Int64(Self.expiringSegments))]
-        ).rows.map { try $0.int64("id") }
+        ).rows.map {
+            (id: try $0.int64("id"), state: AssetState(rawValue: try $0.string("state")))
+        }
         guard !due.isEmpty else { return SelectionAnswer(assets: 0, jobs: 0) }
-        return try await purge(due, due, as: .expiring, connection)
+        let active = due.filter { $0.state?.isUnderWay == true }.map(\.id)
+        return try await purge(due.map(\.id), active, as: .expiring, connection)
     }
 
     /// Moves the jobs of assets that may begin by now to the lanes where they belong.
@@ -306,7 +262,7 @@ struct Selection {
             try $0.int64("id")
         }
         let chosen: SQLValues = ["assets": .int64Array(due)]
-        try await lock(id + chosen, connection)
+        try await lock(chosen, connection)
         return try await move(
             try await connection.query(SQL.Rights.begin, id + chosen), connection)
     }
@@ -383,7 +339,7 @@ struct Selection {
 
 extension AssetState {
     /// True for one that workers have jobs of, except while its files are published.
-    fileprivate var canBeCancelled: Bool {
+    fileprivate var isUnderWay: Bool {
         !isSettled && !isPurging && ![.new, .publishing].contains(self)
     }
 }

@@ -74,8 +74,10 @@ package struct Selections: Sendable {
         guard CatalogState(rawValue: state)?.isTerminal != true else { return }
         throw Failure(
             .inputField,
-            "catalog: \(catalog) is \(state); allowed: one that has completed, failed or was "
-                + "cancelled. Cancel it first.")
+            "catalog: \(catalog) is \(state); allowed: one that has completed, failed, or was "
+                + "cancelled or removed. "
+                + (state == CatalogState.open.rawValue
+                    ? "Submit its list again, then cancel it." : "Cancel it first."))
     }
 
     /// Deletes the records of a catalog that has ended; stored files stay.

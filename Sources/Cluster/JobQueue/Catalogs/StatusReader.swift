@@ -67,6 +67,8 @@ extension CatalogStatus {
         totals.bytes = try row.int64("bytes")
         totals.adoptedBytes = try row.int64("adopted_bytes")
         totals.receivingBytes = try row.int64("receiving_bytes")
+        let resumed = try row.int64("resumed_bytes")
+        totals.resumedBytes = resumed > 0 ? resumed : nil
         totals.expectedBytes = try row.optionalInt64("expected_bytes")
         totals.retries = Int(try row.int64("retries"))
         let freed = Int(try row.int64("freed_files"))

@@ -4,7 +4,7 @@ import Postgres
 
 /// An origin or a site whose limits concern a worker.
 struct QuotaResource {
-    enum Kind: String { case origin, site }
+    enum Kind: String, CaseIterable { case origin, site }
 
     struct Key: Hashable {
         var kind: Kind

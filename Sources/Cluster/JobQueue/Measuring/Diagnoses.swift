@@ -45,11 +45,11 @@ package struct Diagnoses: Sendable {
     private func facts() async throws(Failure) -> DatabaseDiagnosis {
         try await database.withConnection { connection in
             let results = try await connection.pipeline([
-                PostgresStatement(SQL.Diagnosis.server),
+                PostgresStatement(SQL.Figures.server),
                 PostgresStatement(
-                    SQL.Diagnosis.settings, ["names": .textArray(Self.settings)]),
+                    SQL.Figures.settings, ["names": .textArray(Self.settings)]),
                 PostgresStatement(
-                    SQL.Diagnosis.transactions,
+                    SQL.Figures.transactions,
                     [
                         "seconds": .double(Self.oldTransactionSeconds),
                         "limit": .int(Int64(Self.maxTransactions)),
@@ -82,7 +82,7 @@ package struct Diagnoses: Sendable {
     private func tables() async throws(Failure) -> [DatabaseDiagnosis.Table] {
         try await database.withConnection { connection in
             try await connection.query(
-                SQL.Diagnosis.tables, ["limit": .int(Int64(Self.maxTables))]
+                SQL.Figures.tables, ["limit": .int(Int64(Self.maxTables))]
             ).rows.map { row in
                 DatabaseDiagnosis.Table(
                     name: try row.string("name"), liveRows: try row.int64("live_rows"),

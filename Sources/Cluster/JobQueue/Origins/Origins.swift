@@ -1,7 +1,6 @@
 package import API
 package import Model
 import Postgres
-import Rendering
 
 /// Limits of origins, and decisions about them.
 package struct Origins: Sendable {
@@ -116,36 +115,19 @@ extension OriginStatus {
         hasMoreWaiting = try row.bool("has_more_waiting") ? true : nil
     }
 
-    /// The reason of the cluster's decision.
-    private static func reason(of decision: String, _ row: PostgresRow) throws -> String {
-        let code = try row.optionalString("code") ?? ""
-        let cooldown = HumanFormat.duration(seconds: try row.optionalDouble("seconds") ?? 0)
-        let failures = try row.optionalInt64("failures") ?? 0
-        let openings = try row.optionalInt64("openings") ?? 0
-        return switch decision {
-        case "closed": "a job succeeded"
-        case "halfOpen": "one job tries it after its cooldown"
-        case "cooldown": "\(code); the origin asked for a cooldown of \(cooldown)"
-        case "open": "\(failures) failures in a row, the last \(code); cooldown of \(cooldown)"
-        default:
-            "still \(code) after \(openings) cooldowns; jobs are tried once, until one succeeds"
-        }
-    }
-
     /// Adds a row of `Origins.decisions`.
     fileprivate mutating func add(decision row: PostgresRow) throws {
         let at = try row.double("decided_at")
-        let decision = try row.string("decision")
         guard let worker: WorkerID = try row.optionalUUID("worker_id") else {
-            let reason = try Self.reason(of: decision, row)
-            return decisions.append(Decision(at: at, decision: decision, reason: reason))
+            guard let decision = try OriginDecision(row: row) else { return }
+            return decisions.append(
+                Decision(at: at, decision: decision.kind.rawValue, reason: decision.reason))
         }
-        let reason = try row.string("reason")
         workers.append(
             WorkerDecision(
                 worker: worker, name: try row.optionalString("name") ?? "",
                 concurrency: Int(try row.optionalInt64("concurrency") ?? 0),
                 bytesPerSecond: try row.optionalInt64("bytes_per_second") ?? 0,
-                decision: decision, reason: reason, at: at))
+                decision: try row.string("decision"), reason: try row.string("reason"), at: at))
     }
 }

@@ -147,16 +147,19 @@ package struct Refreshes: Sendable {
             }
             let counts = try await connection.query(SQL.Refreshing.summary, id).only()
             let failed = Int(try counts.int64("failed"))
-            let failures =
-                try failed == 0
-                ? []
-                : await connection.query(SQL.Refreshing.failures, id).rows.map {
-                    try AssetStatus(row: $0)
-                }
-            return RefreshSummary(
+            func assets(_ statement: SQL.Refreshing) async throws -> [AssetStatus] {
+                try await connection.query(statement, id).rows.map { try AssetStatus(row: $0) }
+            }
+            var summary = RefreshSummary(
                 unchanged: Int(try counts.int64("unchanged")),
                 changed: Int(try counts.int64("changed")), failed: failed,
-                failures: failures)
+                failures: try await failed == 0 ? [] : assets(SQL.Refreshing.failures))
+            let lacking = Int(try counts.int64("lacking"))
+            if lacking > 0 {
+                summary.withoutRenditions = lacking
+                summary.lacking = try await assets(SQL.Refreshing.lacking)
+            }
+            return summary
         }
     }
 }

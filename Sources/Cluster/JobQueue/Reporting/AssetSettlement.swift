@@ -2,7 +2,7 @@ import Model
 import Postgres
 
 /// The end of an asset after a resolve or a verification. Fetches settle assets within their own
-/// statements, all by `settled_state` of `SQL/functions/settling.sql`.
+/// statements, all by `settled_state` of `SQL/functions/shared.sql`.
 enum AssetSettlement {
     /// Counts what ended of an asset, and settles it when nothing else is lacking.
     static func record(

@@ -153,8 +153,8 @@ extension ReportPlan {
         }
     }
 
-    /// Purge jobs without files left to delete.
-    struct Purges {
+    /// Jobs by their lanes and numbers: parallel columns.
+    struct HeldJobs {
         var lanes: [Int64] = []
         var jobs: [Int64] = []
 

@@ -21,12 +21,15 @@ struct ReportPlan {
 
     var settled = Settled()
     var retried = Retried()
+    /// Those of them that are fetches which workers give back.
+    var returned = HeldJobs()
     var checksums = Checksums()
     var refreshes = Refreshes()
     var refreshTimes = RefreshTimes()
-    var purges = Purges()
+    /// Purge jobs without files left to delete.
+    var purges = HeldJobs()
     /// Purge jobs whose workers have reported, whatever.
-    var reportedPurges = Purges()
+    var reportedPurges = HeldJobs()
     var origins = Origins()
     var siteFailures = SiteFailures()
     var renewals = Renewals()
@@ -55,6 +58,7 @@ struct ReportPlan {
         if job.kind == .purge { reportedPurges.add(job) }
         switch report.outcome {
         case .returned(let afterSeconds):
+            if job.kind == .fetch { returned.add(job) }
             let wait = afterSeconds ?? 0
             retry(
                 job, seconds: wait.isFinite ? min(max(wait, 0), 60) : 0, attempts: job.attempt - 1,

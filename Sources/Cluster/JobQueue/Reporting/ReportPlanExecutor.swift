@@ -46,6 +46,14 @@ struct ReportPlanExecutor: Sendable {
                 ])
         }
         if !retried.jobs.isEmpty {
+            if !plan.returned.jobs.isEmpty {
+                _ = try await connection.query(
+                    SQL.Reporting.noteReturned,
+                    [
+                        "lanes": .int64Array(plan.returned.lanes),
+                        "jobs": .int64Array(plan.returned.jobs),
+                    ])
+            }
             try await Self.write(retried, connection)
             wakes = retried.seconds.contains { $0 <= 0 }
         }

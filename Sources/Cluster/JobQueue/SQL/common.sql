@@ -119,10 +119,9 @@ segments AS (
                - coalesce((SELECT sum(bytes) FROM results WHERE done), 0)
                - coalesce((
                    -- Files that were put aside before under the same keys.
-                   SELECT sum(o.bytes) FROM previous p CROSS JOIN LATERAL (
-                       SELECT bytes FROM previous_file WHERE asset_id = p.asset_id
-                           AND hashtextextended(key, 0) = hashtextextended(p.key, 0) OFFSET 0
-                   ) AS o), 0) AS bytes
+                   SELECT sum((SELECT bytes FROM previous_file WHERE asset_id = p.asset_id
+                               AND hashtextextended(key, 0) = hashtextextended(p.key, 0)))
+                   FROM previous p), 0) AS bytes
     ) AS n WHERE n.bytes <> 0
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
@@ -134,7 +133,7 @@ segments AS (
 -- Keys are looked up only for assets that have such files.
 stored_keys AS MATERIALIZED (
     SELECT t.asset_id, k.key FROM stored_now t
-    -- OFFSET 0: the assets' files come before the look-up of a key.
+    -- OFFSET 0: the assets' files come before the look-up of a key; without them there is no row.
     CROSS JOIN LATERAL (
         SELECT key FROM segment
         WHERE id = t.segment_id AND part = 0
@@ -142,7 +141,8 @@ stored_keys AS MATERIALIZED (
                OR EXISTS (SELECT FROM previous_file WHERE asset_id = t.asset_id)) OFFSET 0
     ) AS k
 ), stored_again AS (
-    -- By arrays: with the statistics of a table that was empty, a join reads all of it.
+    -- By arrays and OFFSET 0: with the statistics of a table that was empty, a join reads all of it. A
+    -- key may have several rows.
     DELETE FROM unneeded_file WHERE job_id IS NULL AND id = ANY(ARRAY(
         SELECT f.id FROM stored_keys k CROSS JOIN LATERAL (
             SELECT id FROM unneeded_file
@@ -151,11 +151,10 @@ stored_keys AS MATERIALIZED (
         ) AS f))
 ), listed_again AS (
     DELETE FROM previous_file WHERE ctid = ANY(ARRAY(
-        SELECT f.tid FROM stored_keys k CROSS JOIN LATERAL (
-            SELECT ctid AS tid FROM previous_file
-            WHERE asset_id = k.asset_id AND hashtextextended(key, 0) = hashtextextended(k.key, 0)
-              AND key = k.key OFFSET 0
-        ) AS f))
+        SELECT (SELECT ctid FROM previous_file
+                WHERE asset_id = k.asset_id AND hashtextextended(key, 0) = hashtextextended(k.key, 0)
+                  AND key = k.key)
+        FROM stored_keys k))
     RETURNING asset_id, bytes
 ), counted_again AS (
     INSERT INTO tally (catalog_id, stored_bytes)
@@ -203,17 +202,13 @@ judged AS MATERIALIZED (
 ), {{storedAgain}}, stored AS (
     -- Less what was recorded of the same segments before.
     INSERT INTO tally (catalog_id, stored_bytes)
-    SELECT a.catalog_id, sum(t.bytes)
+    SELECT (SELECT catalog_id FROM asset WHERE id = t.asset_id), sum(t.bytes)
     FROM (
-        SELECT j.asset_id,
-               sum(CASE WHEN j.done THEN j.bytes ELSE 0 END - coalesce(o.bytes, 0)) AS bytes
-        FROM judged j LEFT JOIN LATERAL (
-            SELECT bytes FROM result WHERE segment_id = j.segment_id AND done OFFSET 0
-        ) AS o ON true
-        WHERE j.kept_bytes IS NULL GROUP BY j.asset_id
+        SELECT j.asset_id, sum(CASE WHEN j.done THEN j.bytes ELSE 0 END - coalesce(
+                   (SELECT bytes FROM result WHERE segment_id = j.segment_id AND done), 0)) AS bytes
+        FROM judged j WHERE j.kept_bytes IS NULL GROUP BY j.asset_id
     ) AS t
-    CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = t.asset_id OFFSET 0) AS a
-    GROUP BY a.catalog_id HAVING sum(t.bytes) <> 0
+    GROUP BY 1 HAVING sum(t.bytes) <> 0
 ), counts AS (
     SELECT asset_id, count(*) FILTER (WHERE done OR kept_bytes IS NOT NULL) AS done,
            count(*) FILTER (WHERE NOT done AND NOT is_optional) AS failed,
@@ -222,7 +217,7 @@ judged AS MATERIALIZED (
            coalesce(sum(bytes) FILTER (WHERE done), 0) + coalesce(sum(kept_bytes), 0) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE done AND adopted), 0)
                + coalesce(sum(kept_bytes), 0) AS adopted_bytes,
-           bool_or(NOT is_optional AND code = 'manifest.changed') AS changed,
+           bool_or(NOT is_optional AND code = {{manifest.changed}}) AS changed,
            (array_agg(code) FILTER (WHERE NOT done AND NOT is_optional))[1] AS code,
            (array_agg(message) FILTER (WHERE NOT done AND NOT is_optional))[1] AS message,
            (SELECT state FROM asset WHERE id = judged.asset_id) AS old_state
@@ -279,12 +274,12 @@ ON CONFLICT DO NOTHING
 INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
 SELECT c.site_id, c.id, s.asset_id, s.key, 0, 'infinity'
 FROM (
-    SELECT g.whole_id FROM gone g WHERE g.kind IN ('fetch', 'verify') AND g.attempt > 0
+    SELECT g.whole_id FROM gone g WHERE g.kind IN ({{jobOfSegment}}) AND g.attempt > 0
     UNION
     SELECT g.whole_id FROM gone g
     JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
     JOIN lease e ON e.id = p.lease_id
-    WHERE g.kind IN ('fetch', 'verify')
+    WHERE g.kind IN ({{jobOfSegment}})
 ) AS t
 JOIN segment s ON s.id = t.whole_id
 JOIN asset a ON a.id = s.asset_id
@@ -349,7 +344,7 @@ CROSS JOIN LATERAL (
 ) AS j
 
 -- fragment: heldJobs
--- Reads jobs that `held` has locked, once their assets are locked too.
+-- Reads jobs that `held` has locked, with their assets locked too; 0 is no asset. By `OR` the subquery is no join.
 ), locked AS MATERIALIZED (
     SELECT id FROM asset WHERE id = ANY(ARRAY(SELECT asset_id FROM held))
     ORDER BY id FOR NO KEY UPDATE
@@ -366,12 +361,12 @@ JOIN lane l ON l.id = h.lane_id
 JOIN origin o ON o.id = l.origin_id
 LEFT JOIN segment s ON s.id = h.segment_id AND h.kind = 'fetch'
 LEFT JOIN multipart_file mf ON mf.segment_id = h.whole_id
-WHERE (SELECT count(*) FROM locked) >= 0
+WHERE h.asset_id = 0 OR h.asset_id IN (SELECT id FROM locked)
 
 -- fragment: mayDelete
 -- Files of site t may be deleted, although nothing may be fetched: a schedule holds it back, or it
 -- has no room.
-(t.fault_code IS NULL OR t.fault_retry_at IS NULL OR t.fault_code IN ('storage.full', 'storage.quota'))
+(t.fault_code IS NULL OR t.fault_retry_at IS NULL OR t.fault_code IN ({{storage.full}}, {{storage.quota}}))
 
 -- fragment: ownPriority
 -- The lanes of asset a: those of its own priority, -1 for its catalog's, or -2, from which nothing
@@ -425,6 +420,7 @@ w.last_seen > now() - interval '15 seconds'
 -- Bytes that workers have of assets without a result yet; nothing is known of a transfer that waits for its
 -- first byte.
 SELECT e.key::bigint AS asset_id, sum((e.value->>'receivedBytes')::bigint)::bigint AS bytes,
+       coalesce(sum((e.value->>'resumedBytes')::bigint), 0)::bigint AS resumed,
        sum(CASE WHEN (e.value->>'transfers')::bigint > 0
                 THEN (e.value->>'expectedBytes')::bigint END)::bigint AS expected,
        sum((e.value->>'transfers')::bigint)::bigint AS transfers
@@ -433,8 +429,8 @@ WHERE {{isReporting}}
 GROUP BY 1
 
 -- fragment: assetOfTransfers
--- The asset a of an entry e of a worker's progress. By its number, whatever the statistics say: the plan of a
--- join would read all assets of a catalog that is new to them.
+-- The asset a of an entry e of a worker's progress. OFFSET 0: by its number, whatever the statistics say; the
+-- plan of a join would read all assets of a catalog that is new to them.
 CROSS JOIN LATERAL (SELECT * FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
 
 -- fragment: lackingBytes
@@ -446,10 +442,16 @@ CASE WHEN a.expected_bytes IS NOT NULL THEN greatest(a.expected_bytes - a.bytes,
 -- fragment: lackingSegments
 (a.segments - a.segments_done - a.segments_failed)
 
+-- fragment: keepsReceived
+-- What was received of asset a counts until a worker has it again: of a title in progress, other
+-- segments may be received next.
+(a.is_paused OR a.state = 'interrupted' OR a.segments = 1)
+
 -- fragment: receivedBytes
--- Bytes of asset a without a result: of transfers r, or received before it was paused.
-CASE WHEN {{lackingSegments}} > 0 AND a.state IN ({{assetUnsettled}})
-    THEN least(coalesce(r.bytes, CASE WHEN a.is_paused OR a.segments = 1
+-- Bytes of asset a without a result: of transfers r, or received before it was paused, interrupted or
+-- given back.
+CASE WHEN {{lackingSegments}} > 0 AND a.state IN ({{assetUnsettled}}, 'interrupted')
+    THEN least(coalesce(r.bytes, CASE WHEN {{keepsReceived}}
                                       THEN a.paused_received_bytes END, 0), {{lackingBytes}})
     ELSE 0 END
 

@@ -52,7 +52,7 @@ DELETE FROM job_loss x
 WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.lost_at)
    OR NOT EXISTS (SELECT FROM catalog c WHERE c.id = x.catalog_id)
    OR CASE
-       WHEN x.kind IN ('fetch', 'verify') THEN
+       WHEN x.kind IN ({{jobOfSegment}}) THEN
            NOT EXISTS (SELECT FROM segment s WHERE s.id = x.target_id)
            OR EXISTS (SELECT FROM result r WHERE r.segment_id = x.target_id AND r.done
                       AND r.recorded_at > x.lost_at)

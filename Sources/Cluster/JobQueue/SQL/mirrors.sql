@@ -16,7 +16,7 @@ ORDER BY l.id LIMIT @limit::int
 -- unprepared: jobs
 -- Pairwise @lanes and jobs @after; @limit is by lane. The jobs after those that are not leased, in
 -- order, with the schemes and hosts that they can be had from, a line each: their own URL's first;
--- null for those without mirrors, unless they wait for a neighbour. OFFSET 0: for the jobs of some lanes a join reads all segments.
+-- null for those without mirrors, unless they wait for a neighbour.
 SELECT r.lane, j.id, CASE WHEN x.urls IS NOT NULL OR s.origin_id <> l.origin_id THEN array_to_string(ARRAY(
            SELECT substring(u.url FROM '^[^/]*//[^/?#]*')
            FROM unnest(s.url || string_to_array(x.urls, E'\n')) WITH ORDINALITY AS u(url, place)
@@ -30,11 +30,12 @@ CROSS JOIN LATERAL (
         (SELECT last_id FROM span WHERE lane_id = r.lane ORDER BY last_id DESC LIMIT 1), 0))
     ORDER BY id LIMIT @limit::int
 ) AS j
+-- OFFSET 0: for the jobs of some lanes a join reads all segments.
 LEFT JOIN LATERAL (
     SELECT url, ordinal, mirrors, origin_id FROM segment WHERE j.is_whole AND id = j.segment_id OFFSET 0
 ) AS s ON true
 LEFT JOIN LATERAL (
-    -- Those of an asset are its file's, and not its sidecars'.
+    -- Those of an asset are its file's, and not its sidecars'. OFFSET 0: their text is made once for both uses.
     SELECT array_to_string(urls, E'\n') AS urls FROM mirror
     WHERE c.has_mirrors AND s.ordinal = 0 AND asset_id = j.asset_id OFFSET 0
 ) AS m ON true

@@ -143,7 +143,7 @@ WITH whole AS (
            CASE WHEN n.renewing THEN 'infinity'
                 ELSE now() + make_interval(secs => @seconds::float8) END,
            -- Whatever comes of that, it is released then.
-           CASE WHEN n.renewing THEN 'content.changed' END, NULL
+           CASE WHEN n.renewing THEN {{content.changed}} END, NULL
     FROM counted n JOIN catalog c ON c.id = n.catalog_id
 ), events AS (
     INSERT INTO event (kind, catalog_id, asset_id)
@@ -207,7 +207,7 @@ RETURNING id
 SELECT DISTINCT a.catalog_id AS id
 FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id JOIN asset a ON a.id = s.asset_id
 WHERE a.state IN ({{assetRetryable}}) AND (a.kind = 'file' OR a.resolved)
-  AND (a.failure_code = 'worker.cancelled'
+  AND (a.failure_code = {{worker.cancelled}}
        OR a.changed_at < now() - make_interval(secs => @seconds::float8))
 
 -- unprepared: release
@@ -218,7 +218,7 @@ WITH chosen AS MATERIALIZED (
     FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id JOIN asset a ON a.id = s.asset_id
     WHERE a.catalog_id = @catalog::bigint AND a.state IN ({{assetRetryable}})
         AND (a.kind = 'file' OR a.resolved)
-      AND (a.failure_code = 'worker.cancelled'
+      AND (a.failure_code = {{worker.cancelled}}
            OR a.changed_at < now() - make_interval(secs => @seconds::float8))
     ORDER BY mf.segment_id LIMIT 100
 ), parts AS (
@@ -259,7 +259,7 @@ WITH chosen AS MATERIALIZED (
     {{holdingUnstored}}
 )
 INSERT INTO result (segment_id, done, failure_code, failure_message, attempts)
-SELECT segment_id, false, coalesce(failure_code, 'worker.cancelled'), failure_message, attempt
+SELECT segment_id, false, coalesce(failure_code, {{worker.cancelled}}), failure_message, attempt
 FROM chosen
 ON CONFLICT (segment_id) DO UPDATE SET done = false, bytes = NULL, sha256 = NULL,
     failure_code = excluded.failure_code, failure_message = excluded.failure_message,

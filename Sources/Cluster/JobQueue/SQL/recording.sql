@@ -36,7 +36,7 @@ SELECT @asset::bigint, * FROM unnest(@playlists::int[], @sequences::bigint[], @s
 -- Media segments from an ordinal on: one that cannot be had is a gap, not a failure of its asset.
 UPDATE segment SET optional = true
 WHERE asset_id = @asset::bigint AND ordinal >= @first::int AND ordinal < {{firstSidecar}}
-  AND role NOT IN ('init', 'key', 'data')
+  AND role NOT IN ({{roleShared}})
 
 -- name: update
 -- Records the findings of a reload. New periods of an MPD are added to its text.
@@ -143,7 +143,8 @@ FROM recording r, unnest(@codes::text[], @messages::text[]) AS g(code, message)
 WHERE r.asset_id = @asset::bigint
 
 -- name: nameUnrecorded
--- Adds what has joined the title, each name once, and @most of all.
+-- Adds what has joined the title, each name once, and @most of all. Readers of the events compose their
+-- messages (`RecordedMessage`).
 WITH named AS (
     SELECT j.name, min(j.place) AS place
     FROM recording r, unnest(@names::text[]) WITH ORDINALITY AS j(name, place)
@@ -157,7 +158,7 @@ WITH named AS (
 )
 INSERT INTO event (kind, catalog_id, asset_id, message)
 SELECT 'asset.unrecorded', r.catalog_id, r.asset_id,
-       'It has joined the title, and is not recorded: ' || n.name || '.'
+       json_build_object('unrecorded', json_build_object('name', n.name))::text
 FROM recording r, named n WHERE r.asset_id = @asset::bigint
 ORDER BY n.place
 

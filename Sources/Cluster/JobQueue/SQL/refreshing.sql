@@ -230,10 +230,9 @@ WITH files AS MATERIALIZED (
     INSERT INTO tally (catalog_id, stored_bytes)
     SELECT a.catalog_id, n.bytes
     FROM (
-        SELECT sum(f.bytes - coalesce(r.bytes, 0)) AS bytes
-        FROM files f LEFT JOIN LATERAL (
-            SELECT bytes FROM result WHERE segment_id = f.id AND done OFFSET 0
-        ) AS r ON true
+        SELECT sum(f.bytes - coalesce(
+                   (SELECT bytes FROM result WHERE segment_id = f.id AND done), 0)) AS bytes
+        FROM files f
     ) AS n JOIN asset a ON a.id = @asset::bigint
     WHERE n.bytes <> 0
 ), stored_now AS (
@@ -343,10 +342,15 @@ SELECT a.catalog_id, s.directory_id, (s.id IS NOT NULL)::int,
        -coalesce((SELECT sum(bytes) FROM results), 0)
 FROM gone g JOIN asset a ON a.id = g.asset_id LEFT JOIN settled s ON s.id = a.id
 
+-- fragment: stillLacks
+-- Asset a was refreshed, and lacks renditions whose files its origin still does not serve.
+a.refreshed <> 'failed' AND a.left_out IS NOT NULL
+
 -- unprepared: summary
 SELECT count(*) FILTER (WHERE a.refreshed = 'unchanged') AS unchanged,
        count(*) FILTER (WHERE a.refreshed = 'changed') AS changed,
-       count(*) FILTER (WHERE a.refreshed = 'failed') AS failed
+       count(*) FILTER (WHERE a.refreshed = 'failed') AS failed,
+       count(*) FILTER (WHERE {{stillLacks}}) AS lacking
 FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation
 
@@ -355,6 +359,13 @@ WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation
 SELECT {{assetColumns}}
 FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation AND a.refreshed = 'failed'
+ORDER BY a.id LIMIT {{maxRefreshFailures}}
+
+-- unprepared: lacking
+-- The first of its titles that still lack renditions.
+SELECT {{assetColumns}}
+FROM asset a JOIN catalog c ON c.id = a.catalog_id
+WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation AND {{stillLacks}}
 ORDER BY a.id LIMIT {{maxRefreshFailures}}
 
 -- name: dropDeadline

@@ -27,6 +27,28 @@ SELECT retry_jobs(@lanes::bigint[], @jobs::bigint[], @seconds::float8[], @attemp
     @counts::bool[], @codes::text[], @messages::text[], @await_own_origins::bool[],
     @isolate::bool[], @reasons::text[], @refused_codes::text[], @refused_messages::text[])
 
+-- name: noteReturned
+-- Pairwise jobs that a worker gives back, which are locked with their assets. What it had received of
+-- their files by its last heartbeat is kept for who continues.
+WITH received AS MATERIALIZED (
+    SELECT DISTINCT ON (j.asset_id) j.asset_id, (t.progress->>'receivedBytes')::bigint AS bytes,
+           (t.progress->>'expectedBytes')::bigint AS expected,
+           (t.progress->>'transfers')::bigint AS transfers
+    FROM unnest(@lanes::bigint[], @jobs::bigint[]) AS r(lane, job)
+    CROSS JOIN LATERAL (
+        SELECT (SELECT asset_id FROM job WHERE lane_id = r.lane AND id = r.job AND kind = 'fetch') AS asset_id
+    ) AS j
+    JOIN span p ON p.lane_id = r.lane AND r.job BETWEEN p.first_id AND p.last_id
+    JOIN lease e ON e.id = p.lease_id
+    JOIN worker w ON w.id = e.worker_id
+    CROSS JOIN LATERAL (SELECT w.progress->(j.asset_id::text) AS progress) AS t
+    WHERE t.progress IS NOT NULL
+    ORDER BY j.asset_id
+)
+UPDATE asset a SET paused_received_bytes = r.bytes, paused_expected_bytes = r.expected,
+    paused_transfers = r.transfers
+FROM received r WHERE a.id = r.asset_id AND r.transfers > 0
+
 -- name: deleteJob
 DELETE FROM job WHERE lane_id = @lane::bigint AND id = @job::bigint
 

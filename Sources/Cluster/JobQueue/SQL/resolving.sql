@@ -264,7 +264,7 @@ WITH gone AS (
     WHERE a.id = @asset::bigint AND d.asset_id = a.id AND d.refused_code IS NOT NULL
       AND (
         -- A file that is fetched again as a whole; no origin refused its URL.
-        d.refused_code = 'content.changed'
+        d.refused_code = {{content.changed}}
         -- Refused after the manifest had listed it: the next try has the URL of this reading.
         OR EXISTS (SELECT FROM segment s
                    WHERE s.id = d.segment_id AND s.renewed_at >= a.renewing_since))
@@ -280,7 +280,7 @@ RETURNING (SELECT count(*) FROM released) AS released
 WITH settled AS MATERIALIZED (
     DELETE FROM delayed_job
     WHERE asset_id = @asset::bigint AND refused_code IS NOT NULL
-        AND refused_code <> 'content.changed'
+        AND refused_code <> {{content.changed}}
       AND (@segments::bigint[] IS NULL OR segment_id = ANY(@segments::bigint[]))
     RETURNING asset_id, segment_id, whole_id, attempt - 1 AS attempt, false AS done,
               NULL::bigint AS bytes, NULL::text AS sha256, false AS adopted,

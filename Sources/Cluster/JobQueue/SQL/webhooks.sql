@@ -117,7 +117,7 @@ WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
 -- Is tried again after @delay seconds, null for never. An attempt that was not made, whose @code is
 -- null, does not count, and leaves what the one before it has recorded. Its webhook keeps the last
 -- failure, and is sent nothing for @cooldown seconds, null for none; it is locked first, as where it
--- is removed.
+-- is removed: the delivery is looked for by what that returns.
 WITH noted AS (
     UPDATE webhook
     SET cooldown_until = greatest(
@@ -137,12 +137,12 @@ UPDATE webhook_delivery SET state = CASE WHEN @delay::float8 IS NULL THEN 'dead'
     attempts = attempts - CASE WHEN @code::text IS NULL THEN 1 ELSE 0 END,
     status = CASE WHEN @code::text IS NULL THEN status ELSE @status::int END,
     code = coalesce(@code::text, code), message = coalesce(@message::text, message)
-WHERE (SELECT count(*) FROM noted) >= 0
-  AND id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
+WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
+  AND (@code::text IS NULL OR webhook_id = ANY(ARRAY(SELECT id FROM noted)))
 
 -- name: expire
--- Ends some that have waited for @seconds; those that are being sent follow later. The message has that
--- of the last attempt.
+-- Ends some that have waited for @seconds; those that are being sent follow later. Readers compose the
+-- message of @days and of the last attempt (`RecordedMessage`).
 WITH old AS MATERIALIZED (
     SELECT d.id
     FROM webhook w
@@ -157,7 +157,8 @@ WITH old AS MATERIALIZED (
 )
 UPDATE webhook_delivery d
 SET state = 'dead', ended_at = clock_timestamp(), code = @code::text,
-    message = @message::text || coalesce(' The last attempt: ' || d.message, '')
+    message = json_build_object('undelivered', json_build_object(
+        'days', @days::bigint, 'last', CASE WHEN d.code <> @code THEN d.message END))::text
 FROM old WHERE d.id = old.id
 
 -- name: exists

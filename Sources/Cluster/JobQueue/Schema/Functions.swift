@@ -17,10 +17,9 @@ struct Functions: Sendable {
     static let current = Functions(
         revision: 1,
         files: [
-            sql_functions_settling(), sql_functions_lanes(),
+            sql_functions_shared(), sql_functions_lanes(),
             sql_functions_claims(), sql_functions_leased_jobs(),
             sql_functions_reports(), sql_functions_quota_resources(),
-            sql_functions_roots(), sql_functions_events(),
             sql_functions_checksum_page(),
         ])
 

@@ -237,6 +237,7 @@ extension SiteStatus {
             maxFetches = FetchLimit(count: Int(count), periodSeconds: seconds)
         }
         maxSites = try row.optionalInt64("max_sites").map { Int($0) }
+        catalogs = Int(try row.int64("catalogs"))
         usedBytes = try StorageURL(storageURL).cache == nil ? row.int64("used_bytes") : nil
         auditSeconds = try row.optionalInt64("audit_seconds").map { Int($0) }
         auditIsDeep = try row.bool("audit_deep")

@@ -12,14 +12,14 @@ extension SQL {
 
     enum Catalogs: String, SQLSubject {
         case lock, tryLock, read, select, running, tallied, fold, interruptJobs, lockLanes, haveJobs
-        case interruptAssets, interrupt
+        case noteReceived, interruptAssets, settle, interrupt
 
         static let file = SQL.file(sql_catalogs())
     }
 
     enum Starting: String, SQLSubject {
-        case hasNeighbours, contents, lockWork, awaitedPublication, endRenewals, forget, renew,
-            lanes
+        case hasNeighbours, contents, lockWork, lockAssets, awaitedPublication, endRenewals,
+            forget, renew, lanes
         case lockLanes, newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate
         case totals, left, changed, notFailed, interruptedAssets
 
@@ -57,7 +57,7 @@ extension SQL {
 
     enum Reporting: String, SQLSubject {
         case settleDone, reportedJobs, settleFetches, retry, deleteJob
-        case settleAsset, noteOutcomes
+        case settleAsset, noteOutcomes, noteReturned
 
         static let file = SQL.file(sql_reporting())
     }
@@ -94,8 +94,8 @@ extension SQL {
 
     enum Refreshing: String, SQLSubject {
         case isLacking, lanes, jobs, forget, files, stagedFiles, store, grantPublication, isGranted
-        case found, segments, results, settle, failPublication, summary, failures, dropDeadline
-        case postponeDue, catalogsDue, due, delayDue, setTimes
+        case found, segments, results, settle, failPublication, summary, failures, lacking
+        case dropDeadline, postponeDue, catalogsDue, due, delayDue, setTimes
 
         static let file = SQL.file(sql_refreshing())
     }
@@ -162,7 +162,7 @@ extension SQL {
     enum Sites: String, SQLSubject {
         case status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
         case unprobed, probe, quotaChanges, applyQuota, seen, fail, volume, recordVolume
-        case forgetVolume, notify
+        case forgetVolume, notify, lockVolumes, othersOnVolume, takeVolume
 
         static let file = SQL.file(sql_sites())
     }
@@ -185,8 +185,9 @@ extension SQL {
     }
 
     enum Selecting: String, SQLSubject {
-        case assets, lockLanes, hasName, lockCancelled, cancelJobs, cancelAssets, cancelCatalog
-        case lockReprioritised, reprioritise, pause, resume, notePaused, forgetPaused, moveJobs, pin
+        case assets, lockLanes, hasName, lockJobs, cancelJobs, cancelAssets, cancelCatalog
+        case lockDelayed, lockAssets, reprioritise, pause, resume, notePaused, forgetPaused,
+            moveJobs, pin
         case reprioritiseCatalog, reschedule
 
         static let file = SQL.file(sql_selecting())
@@ -222,14 +223,9 @@ extension SQL {
         static let file = SQL.file(sql_daily())
     }
 
-    enum Diagnosis: String, SQLSubject {
-        case server, settings, transactions, tables
-
-        static let file = SQL.file(sql_diagnosis())
-    }
-
     enum Figures: String, SQLSubject {
         case queues, workers, catalogs, deadlines, origins, cooling, quotas, webhooks, audits
+        case server, settings, transactions, tables
 
         static let file = SQL.file(sql_figures())
     }

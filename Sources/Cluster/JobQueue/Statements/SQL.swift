@@ -15,7 +15,7 @@ enum SQL {
     }
 
     /// The files are part of the binary: an unreadable one is a programmer's error.
-    private static func parsed<Value>(_ parse: () throws(SQLFile.Malformed) -> Value) -> Value {
+    fileprivate static func parsed<Value>(_ parse: () throws(SQLFile.Malformed) -> Value) -> Value {
         do throws(SQLFile.Malformed) {
             return try parse()
         } catch {
@@ -31,6 +31,11 @@ enum SQL {
         }
     }
 
+    /// States of assets that have neither failed nor been cancelled, and that a start resumes.
+    private static let unfailed = AssetState.machine.sources(of: .refuse).filter {
+        ![.failed, .cancelled].contains($0)
+    }
+
     private static let texts: [String: String] = [
         // After every segment that a manifest may have.
         "firstSidecar": "\(WireLimits.segmentsPerAsset)",
@@ -40,9 +45,9 @@ enum SQL {
         "eventsPerChange": "\(WireLimits.eventsPerChange)",
         "outdatingFailures": list(FailureCode.table.map(\.code).filter(\.outdatesStored)),
 
-        "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
+        "assetUnderWay": list(AssetState.machine.sources(of: .progressed)),
         // A refresh that publishes its files continues.
-        "assetStarted": list(AssetState.machine.sources(of: .cancel)),
+        "assetCancellable": list(AssetState.machine.sources(of: .cancel)),
         "assetUnsettled":
             list(AssetState.allCases.filter { !$0.isSettled && !$0.isPurging }),
         // Workers delete their files.
@@ -55,26 +60,35 @@ enum SQL {
         "assetInterruptible":
             list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled }),
         // Nothing of them failed, and a start resumes them; a refresh does not.
-        "assetInterrupted": list([AssetState.new, .interrupted]),
+        "assetInterrupted": list(unfailed),
         // Nothing of them is stored or running.
         "assetRefusable": list(AssetState.machine.sources(of: .refuse)),
         // A start gives them jobs: nothing of them is running.
         "assetStartable": list(AssetState.machine.sources(of: .refuse) + [.completed]),
-        "assetRetryable": list([AssetState.failed, .cancelled]),
+        // A retry starts them.
+        "assetRetryable":
+            list(AssetState.machine.sources(of: .refuse).filter { !unfailed.contains($0) }),
         // Their files may turn out to be damaged, and a retry fetches these.
         "assetLosable": list(AssetState.machine.sources(of: .lose) + [.failed]),
-        "assetResolvable": list([AssetState.resolving]),
-        "assetRefreshing": list([AssetState.refreshing, .publishing]),
+        "assetResolvable": list(AssetState.machine.sources(of: .resolved)),
+        "assetRefreshing": list(AssetState.machine.targets(of: .refresh, .publish)),
         // All their files are at the edge.
-        "assetWhole": list([AssetState.completed, .refreshing, .publishing]),
+        "assetWhole":
+            list(
+                AssetState.machine.sources(of: .refresh)
+                    + AssetState.machine.targets(of: .refresh, .publish)),
         // Their files are published and do not change now.
-        "assetStored": list([AssetState.completed, .refreshing]),
-        "assetEnded": list([AssetState.completed, .failed]),
+        "assetStored":
+            list(
+                AssetState.machine.sources(of: .refresh) + AssetState.machine.targets(of: .refresh)),
+        "assetEnded": list(AssetState.machine.targets(of: .finished, .gaveUp)),
         // Some of their files may be stored.
         "assetIncomplete":
             list(AssetState.allCases.filter { $0.isSettled && !$0.isGone && $0 != .completed }),
         // A worker may still store a file that it had when they ended.
         "assetEndedEarly": list([AssetState.interrupted, .cancelled]),
+        // A start resumes what was received for them.
+        "assetResumable": list([AssetState.interrupted, .failed]),
         // No job resumes the bodies that were received for them.
         "assetUnresumable":
             list(AssetState.allCases.filter { $0 == .completed || $0 == .cancelled || $0.isGone }),
@@ -90,13 +104,25 @@ enum SQL {
                     $0 == .completed || !$0.isSettled && !$0.isPurging && $0 != .new
                 }),
 
+        "catalogCancellable": list(CatalogState.machine.sources(of: .cancel)),
         // Nothing of it is under way, and a removal lets it run again.
         "catalogSettled": list(CatalogState.allCases.filter(\.isTerminal)),
         // A schedule refreshes its assets.
-        "catalogRefreshable": list([CatalogState.completed, .failed]),
+        "catalogRefreshable": list(CatalogState.machine.targets(of: .finished, .gaveUp)),
         "catalogEnded": list(CatalogState.allCases.filter { ![.open, .running].contains($0) }),
         // It serves only a job that tries it.
         "breakerOpen": list([OriginBreaker.open, .halfOpen]),
+        // They have a segment, whose file a worker may store.
+        "jobOfSegment": list(JobKind.allCases.filter(\.isOfSegment)),
+        "jobOfAsset": list(JobKind.allCases.filter(\.isOfAsset)),
+        "jobOfTitle": list(JobKind.allCases.filter(\.readsManifest)),
+        // A recording without one of them has no gap, but fails.
+        "roleShared": list(SegmentRole.allCases.filter(\.isShared)),
+        "cacheStored": list(CacheAnswer.State.allCases.filter(\.isStored)),
+        "cacheUnstored": list(CacheAnswer.State.allCases.filter(\.isUnstored)),
+        "checksumsUnwritten": list(ChecksumFileState.allCases.filter { $0 != .written }),
+        "auditDamage": list(AuditFindingKind.allCases.filter(\.isDamage)),
+        "auditRepaired": list(AuditRepair.allCases.filter(\.isRepaired)),
         "loadTestStartable": list(LoadTestState.machine.sources(of: .start)),
         "loadTestStoppable": list(LoadTestState.machine.sources(of: .stop)),
         "loadTestEndable": list(LoadTestState.machine.sources(of: .end)),
@@ -104,12 +130,23 @@ enum SQL {
         "loadShardUnderWay":
             list(
                 LoadShardState.allCases.filter { !LoadShardState.machine.terminal.contains($0) }),
-    ].merging(SQLObjects.texts) { _, object in object }
+    ].merging(SQLObjects.texts) { _, object in object }.merging(failureCodes) { _, code in code }
+
+    /// Each failure code by its name: `{{storage.full}}`.
+    private static let failureCodes = Dictionary(
+        uniqueKeysWithValues: FailureCode.table.map { ($0.code.rawValue, list([$0.code])) })
 
     /// Returns an SQL list of quoted names; they are Swift identifiers or failure codes, so quoting them is
     /// safe.
     private static func list<Name: RawRepresentable<String>>(_ names: [Name]) -> String {
         names.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    }
+}
+
+extension SQLFile {
+    /// Reads a file that is part of the binary: an unreadable one is a programmer's error.
+    package init(embedded bytes: [UInt8]) {
+        self = SQL.parsed { () throws(Malformed) in try SQLFile(bytes) }
     }
 }
 

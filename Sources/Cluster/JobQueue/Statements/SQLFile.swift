@@ -1,6 +1,6 @@
 /// A statement for PostgreSQL, with the names of its parameters.
-struct SQLStatement: Sendable, Equatable {
-    let name: String
+package struct SQLStatement: Sendable, Equatable {
+    package let name: String
     /// The text with `$1`, `$2`, … for the parameters' names, and without comments.
     let text: String
     /// Names in the order of their numbers.
@@ -24,7 +24,7 @@ struct SQLStatement: Sendable, Equatable {
 /// Statements are prepared. One that reads or writes a whole catalog is an entry
 /// `-- unprepared: cancel`: PostgreSQL plans it at each execution, for its values and the current
 /// sizes of tables. Who fills a template decides which of both it is.
-struct SQLFile: Sendable {
+package struct SQLFile: Sendable {
     /// The reason why a file cannot be read.
     enum Malformed: Error, Equatable {
         /// Text other than comments before the first entry.

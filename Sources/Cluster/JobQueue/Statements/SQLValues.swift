@@ -1,14 +1,14 @@
-import Postgres
+package import Postgres
 
 /// The parameters of a statement by name: `["lane": .int(1), "jobs": .int64Array(jobs)]`.
-struct SQLValues: Sendable, ExpressibleByDictionaryLiteral {
+package struct SQLValues: Sendable, ExpressibleByDictionaryLiteral {
     private var pairs: [(name: String, value: PostgresValue)]
 
-    init(dictionaryLiteral elements: (String, PostgresValue)...) {
+    package init(dictionaryLiteral elements: (String, PostgresValue)...) {
         pairs = elements.map { ($0.0, $0.1) }
     }
 
-    static func + (left: SQLValues, right: SQLValues) -> SQLValues {
+    package static func + (left: SQLValues, right: SQLValues) -> SQLValues {
         var sum = left
         sum.pairs += right.pairs
         return sum
@@ -30,8 +30,8 @@ struct SQLValues: Sendable, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// The statements of one file of `SQL/`, one case each.
-protocol SQLSubject: RawRepresentable<String>, CaseIterable, Sendable {
+/// The statements of one file, such as one of `SQL/`, one case each.
+package protocol SQLSubject: RawRepresentable<String>, CaseIterable, Sendable {
     static var file: SQLFile { get }
 }
 
@@ -47,7 +47,7 @@ extension SQLSubject {
 }
 
 extension PostgresStatement {
-    init(_ subject: some SQLSubject, _ values: SQLValues = [:]) {
+    package init(_ subject: some SQLSubject, _ values: SQLValues = [:]) {
         self.init(subject.statement, values)
     }
 
@@ -60,7 +60,7 @@ extension PostgresStatement {
 extension PostgresConnection {
     /// Runs one statement.
     @discardableResult
-    func query(
+    package func query(
         _ subject: some SQLSubject, _ values: SQLValues = [:]
     ) async throws(PostgresError) -> PostgresResult {
         try await query(subject.statement, values)

@@ -10,13 +10,14 @@ enum CatalogLocks {
     ) async throws -> PostgresResult? {
         let lock = [
             PostgresStatement(SQL.Starting.lockWork, values),
-            PostgresStatement(SQL.Starting.awaitedPublication, values),
+            PostgresStatement(SQL.Starting.lockAssets, values),
         ]
-        var results = try await connection.pipeline([lock[0]] + lock)
-        while let row = try results.dropLast().last?.only(),
+        let last = lock + [PostgresStatement(SQL.Starting.awaitedPublication, values)]
+        var results = try await connection.pipeline(lock + last)
+        while let row = try results.suffix(last.count).first?.only(),
             try row.int64("found") != row.int64("locked")
         {
-            results = try await connection.pipeline(lock)
+            results = try await connection.pipeline(last)
         }
         return results.last
     }

@@ -104,10 +104,10 @@ struct CatalogStart {
             try $0.int64("id")
         }
         guard !assets.isEmpty else { return [] }
-        let chosen = id + ["assets": .int64Array(assets)]
-        _ = try await connection.query(SQL.Selecting.lockReprioritised, chosen)
+        let chosen: SQLValues = ["assets": .int64Array(assets)]
+        try await Selection.lock(chosen, after: SQL.Selecting.lockDelayed, of: id, connection)
         return try Selection.moves(
-            try await connection.query(SQL.Rights.reschedule, chosen), id)
+            try await connection.query(SQL.Rights.reschedule, id + chosen), id)
     }
 
     /// Returns statements that end the work of the previous generation.

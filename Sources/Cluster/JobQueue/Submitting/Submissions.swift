@@ -26,10 +26,19 @@ package struct Submissions: Sendable {
         let others = try await connection.query(
             SQL.Submitting.nestedSites, ["storage_url": .text(url)])
         guard let other = try others.firstRow?.string("storage_url") else { return }
+        let (directory, site) = (try StorageURL(url).path, try StorageURL(other).path)
+        let isInside = url.utf8.count > other.utf8.count
         throw Failure(
             .inputDestination,
-            "storageURL: \(url) was given, and there is the site \(other); allowed: a directory "
-                + "that neither contains another site's directory nor lies in it.")
+            "the directory \(directory) \(isInside ? "lies in" : "contains") that of the site \(site); "
+                + "allowed: \(site) itself, or a directory that neither contains it nor lies in it.",
+            hint: overlapHint(site))
+    }
+
+    /// - Parameter site: the site that has files in common with the given one.
+    private static func overlapHint(_ site: String) -> String {
+        "To add to that site, use \(site); for a site of its own, another location. It is --to of "
+            + "`dray prefetch`, storageURL in the API."
     }
 
     private static func checkBucket(
@@ -44,8 +53,8 @@ package struct Submissions: Sendable {
             else { continue }
             throw Failure(
                 .inputDestination,
-                "\(url) and the site \(other) would have objects in common; use that URL, or a "
-                    + "prefix of its own")
+                "\(url) and the site \(other) would have objects in common; allowed: that URL, or a "
+                    + "prefix of its own.", hint: overlapHint(other))
         }
     }
 

@@ -346,8 +346,7 @@ package struct Webhooks: Sendable {
                 [
                     "seconds": .double(seconds), "limit": .int(Self.rowsAtOnce),
                     "code": .text(FailureCode.clusterDeliveryExpired.rawValue),
-                    "message": .text(
-                        "Not delivered within \(Int(Self.maxWaitingSeconds / 86_400)) days."),
+                    "days": .int(Int64(Self.maxWaitingSeconds / 86_400)),
                 ]
             ).affectedRowCount
         }

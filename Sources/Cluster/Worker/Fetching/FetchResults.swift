@@ -37,7 +37,7 @@ struct FetchResults: Sendable {
             reporter.done(
                 StoredFiles.report(
                     work, reused: work.fetch.previous?.stored,
-                    fresh: work.fetch.role == .file ? fetched.freshSeconds : nil))
+                    fresh: work.fetch.role == .file ? fetched.response.freshSeconds : nil))
         case .success(let fetched):
             defer { pace.ended(1) }
             tally.ended(work.job.run, seconds: result.totalSeconds, bytes: fetched.bytes)
@@ -51,9 +51,11 @@ struct FetchResults: Sendable {
                 milliseconds: Self.milliseconds(result.totalSeconds))
             // A mirror's validator says nothing about the job's own origin. A part's multipart file
             // has the validator.
-            if plan.isAtMain, !work.fetch.isPart { done.validator = fetched.validator }
+            if plan.isAtMain, !work.fetch.isPart { done.validator = fetched.response.validator }
             // Of a title its manifests count, all of them: the resolve job reports that.
-            if plan.isAtMain, work.fetch.role == .file { done.freshSeconds = fetched.freshSeconds }
+            if plan.isAtMain, work.fetch.role == .file {
+                done.freshSeconds = fetched.response.freshSeconds
+            }
             // The digest says that these are the bytes that the origin served to the neighbour.
             if let neighbour = work.fetch.neighbour {
                 done.validator = neighbour.validator

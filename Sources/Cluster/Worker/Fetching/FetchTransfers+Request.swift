@@ -16,20 +16,20 @@ extension FetchTransfers {
         request.url = plan.url
         // Mirrors are third parties.
         if plan.isAtMain || originName(of: plan.url) == originName(of: work.fetch.url) {
-            request.headers = work.leased.originHeaders
+            request.access.headers = work.leased.originHeaders
         }
         request.validator = validator
         // Parts are requested at the job's own URL, where a mirror's validator is invalid. A list's
         // file keeps its mirrors instead of parts. A title's file may be many gigabytes, which take
         // one connection hours.
         if !plan.isAtMain || plan.hasMirrors && work.fetch.role == .file {
-            request.split = nil
+            request.delivery.split = nil
         }
         if let neighbour = work.fetch.neighbour {
             request.expected.bytes = neighbour.bytes
             request.expected.sha256 = neighbour.sha256
         }
-        request.resumption = partials.resumption(of: work, split, from: partial)
+        request.delivery.resumption = partials.resumption(of: work, split, from: partial)
         if let partial {
             // A response with the rest of a body opens no object, and so does not report its
             // length.
@@ -64,10 +64,10 @@ extension FetchTransfers {
         var request = TransferRequest(
             url: fetch.url, group: work.lease.description, destination: destination,
             role: fetch.role)
-        request.job = job.id
-        request.site = work.site
+        request.owner.job = job.id
+        request.owner.site = work.site
         request.isManifest = fetch.role == .playlist
-        request.opensInBackground = work.storage.receiving.isOnNetwork
+        request.delivery.opensInBackground = work.storage.receiving.isOnNetwork
         if let part = fetch.part {
             request.range = TransferRequest.ByteRange(
                 offset: part.offset, length: part.length, totalBytes: part.file.totalBytes,
@@ -83,7 +83,7 @@ extension FetchTransfers {
             request.expected.sha256 = fetch.sha256
             request.expected.furtherDigests = fetch.furtherDigests
             if case .whole(isDivisible: false, _) = fetch.body { return request }
-            request.split = TransferRequest.SplitRule(
+            request.delivery.split = TransferRequest.SplitRule(
                 partBytes: split.partBytes, maximumBytes: split.maximumBytes,
                 belowBytesPerSecond: splitRate(at: work.storage)
             ) { (large, object) throws(Failure) in

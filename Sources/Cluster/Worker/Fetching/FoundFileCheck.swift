@@ -19,8 +19,8 @@ struct FoundFileCheck: Sendable {
         var request = TransferRequest(
             url: work.fetch.url, group: work.lease.description, destination: .memory,
             role: work.fetch.role)
-        request.job = work.job.id
-        request.headers = work.leased.originHeaders
+        request.owner.job = work.job.id
+        request.access.headers = work.leased.originHeaders
         request.isHead = true
         let transfer = engine.submit(request) { _, result in
             switch result.outcome {
@@ -31,8 +31,8 @@ struct FoundFileCheck: Sendable {
                 held.downloaded(work.leased)
                 pace.ended(1)
                 var done = JobReport.Done(
-                    stored: stored, isReused: true, validator: answer.validator)
-                if work.fetch.role == .file { done.freshSeconds = answer.freshSeconds }
+                    stored: stored, isReused: true, validator: answer.response.validator)
+                if work.fetch.role == .file { done.freshSeconds = answer.response.freshSeconds }
                 reporter.done(
                     JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
             case .failure(let failure) where failure.code == .workerCancelled:

@@ -354,30 +354,33 @@ final class HeldWork: Sendable {
     /// is the value of `endedBytes` when the coordinator was asked.
     func unreportedBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
         state.withLock { state in
-            let begun = state.leases.values.lazy.filter { $0.site == site }
-                .flatMap(\.entries.values).reduce(0) { $0 + $1.takenBytes }
-            return begun + state.endedBytes[site, default: 0] - ended[site, default: 0]
+            state.leases.values.lazy.filter { $0.site == site }.flatMap(\.entries.values)
+                .reduce(state.endedBytes[site, default: 0]) { $0 + $1.takenBytes }
+                - ended[site, default: 0]
         }
     }
 
-    /// Returns the progress of started transfers by asset, and their number. Transfers that wait
-    /// for their first byte count too.
+    /// Returns the progress of started transfers by asset, and their number, before a byte too.
     func progress() -> (byAsset: [String: TransferProgress], active: Int) {
         state.withLock { state in
-            var progress: [String: TransferProgress] = [:]
-            var active = 0
-            for entry in state.leases.values.lazy.flatMap(\.entries.values) where entry.isPending {
+            var (progress, active): ([String: TransferProgress], Int) = ([:], 0)
+            for entry in state.leases.values.lazy.flatMap(\.entries.values) {
                 guard let transfer = entry.transfer else { continue }
+                // The report that gives one back finds here what is kept of it.
+                let isStopped = transfer.state == .failed && !entry.isCancelled
+                guard entry.isPending || isStopped else { continue }
                 let received = transfer.receivedBytes
                 guard received > 0 || transfer.state.isAtOrigin else { continue }
                 var asset = progress[entry.asset.description] ?? TransferProgress()
-                active += 1
+                if entry.isPending { active += 1 }
                 defer { progress[entry.asset.description] = asset }
                 guard received > 0 else {
                     asset.waiting = (asset.waiting ?? 0) + 1
                     continue
                 }
                 asset.receivedBytes += received
+                let resumed = min(transfer.resumedBytes, received)
+                if resumed > 0 { asset.resumedBytes = (asset.resumedBytes ?? 0) + resumed }
                 let expected = max(entry.expectedBytes ?? 0, received)
                 asset.expectedBytes += expected
                 if entry.isPart { asset.partBytes = (asset.partBytes ?? 0) + expected }

@@ -28,7 +28,8 @@ struct Leasing: Sendable {
             runs: fetching.tally.runs, limits: limits,
             admission: SiteAdmission(
                 worker: core.identity.id, roots: roots, client: core.client,
-                storages: sites.storages, volumes: sites.volumes, blocking: core.blocking,
+                owners: sites.owners, storages: sites.storages, volumes: sites.volumes,
+                blocking: core.blocking,
                 reporter: reporting.reporter),
             sites: sites.inUse, cluster: fetching.cluster, handlers: handlers,
             reporter: reporting.reporter, draining: core.draining, traces: traces,

@@ -77,7 +77,7 @@ package final class WorkerMetrics: Sendable {
 
     /// Counts a transfer that ended. One that was cancelled counts its bytes alone.
     func ended(_ transfer: Transfer, _ result: TransferResult) {
-        let begun = transfer.request.resumption?.partial?.record.bytes ?? 0
+        let begun = transfer.request.delivery.resumption?.partial?.record.bytes ?? 0
         let origin = result.origin.map { origins[$0] }
         switch result.outcome {
         case .success(let fetched):

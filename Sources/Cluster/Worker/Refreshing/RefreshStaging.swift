@@ -18,11 +18,11 @@ struct RefreshAnswer: Sendable {
     init() {}
 
     init(_ fetched: Fetched) {
-        freshSeconds = fetched.freshSeconds
+        freshSeconds = fetched.response.freshSeconds
         guard !fetched.isUnchanged else { return }
         object = fetched.object
         stored = fetched.received
-        validator = fetched.validator
+        validator = fetched.response.validator
         isVerified = fetched.isVerified
     }
 }
@@ -90,8 +90,9 @@ struct RefreshStaging: Sendable {
                 answer.object?.discard()
                 attempt.begin(0, index)
             } catch let error as FetchFailure where error.failure.code.mayBeOriginsAlone {
-                lost.append(
-                    LeftOutRendition(file.kind, name: file.name, key: file.key, error.failure))
+                var still = file
+                (still.code, still.message) = (error.failure.code, error.failure.message)
+                lost.append(still)
             }
         }
         return lost
@@ -148,11 +149,11 @@ struct RefreshStaging: Sendable {
         var request = TransferRequest(
             url: file.segment.url, group: lease.description, destination: destination,
             role: file.segment.role)
-        request.job = job.id
-        request.site = attempt.work.site
-        request.headers = attempt.work.work.originHeaders
+        request.owner.job = job.id
+        request.owner.site = attempt.work.site
+        request.access.headers = attempt.work.work.originHeaders
         request.isManifest = file.segment.role == .playlist
-        request.opensInBackground = storage.receiving.isOnNetwork
+        request.delivery.opensInBackground = storage.receiving.isOnNetwork
         request.expected.bytes = file.segment.bytes
         request.expected.sha256 = file.segment.sha256
         request.expected.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {

@@ -127,7 +127,10 @@ struct Refresher: Sendable {
                 $0.key == rendition.key || $0.kind == rendition.kind && $0.name == rendition.name
             }
         }
-        if let new { throw FetchFailure(failure: new.failure, origins: []) }
+        if let new {
+            let failure = new.failure("needed by \(new.label), which a refresh does not leave out")
+            throw FetchFailure(failure: failure, origins: [])
+        }
         return resolved
     }
 

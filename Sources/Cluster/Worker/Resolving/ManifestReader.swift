@@ -20,7 +20,7 @@ struct ManifestFreshness {
     private(set) var seconds: Int?
 
     mutating func add(_ fetched: Fetched) {
-        guard let stated = fetched.freshSeconds else { return }
+        guard let stated = fetched.response.freshSeconds else { return }
         seconds = min(seconds ?? stated, stated)
     }
 }
@@ -143,9 +143,9 @@ struct ManifestReader: Sendable {
         case .fetched(let fetched):
             freshness.add(fetched)
             try resolver.receive(
-                request, finalURL: fetched.finalURL, body: fetched.body ?? [],
-                sha256: fetched.sha256, contentType: fetched.contentType,
-                answeredSeconds: fetched.answeredSeconds)
+                request, finalURL: fetched.response.finalURL, body: fetched.body ?? [],
+                sha256: fetched.sha256, contentType: fetched.response.contentType,
+                answeredSeconds: fetched.response.answeredSeconds)
         }
     }
 
@@ -203,9 +203,9 @@ struct ManifestReader: Sendable {
         }
         var request = TransferRequest(
             url: url, group: work.lease.description, destination: .memory, role: .playlist)
-        request.job = job.id
-        request.site = work.site
-        request.headers = work.work.originHeaders
+        request.owner.job = job.id
+        request.owner.site = work.site
+        request.access.headers = work.work.originHeaders
         request.expected.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.validator = validator
         if let cache = work.work.site.cache { request.go(through: cache) }

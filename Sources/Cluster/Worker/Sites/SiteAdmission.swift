@@ -13,6 +13,7 @@ struct SiteAdmission: Sendable {
     let worker: WorkerID
     let roots: SiteRoots
     let client: CoordinatorClient
+    let owners: SiteDirectoryOwners
     let storages: SiteStorages
     let volumes: Shared<SiteVolumes>
     let blocking: BlockingCalls
@@ -52,17 +53,21 @@ struct SiteAdmission: Sendable {
         }
     }
 
-    /// Checks that a site is on its recorded volume. Records the volume of its directory if none is
-    /// recorded.
+    /// Checks that a site is on its recorded volume, and not in another site's directory. Records the
+    /// volume of its directory if none is recorded.
     private func agreeOnVolume(of site: LeasedSite, _ lease: LeaseID) async throws(Failure) {
         let url = site.storageURL
         if let recorded = site.volume, volumes.withLock({ $0.agrees(recorded, at: url) }) { return }
-        let known = try await client.volume(
-            SiteVolumeRequest(worker: worker, site: site.id), retrySeconds: Self.recordSeconds)
+        volumes.withLock { $0.note(site.id, at: url) }
+        let known = try await owners.volume(
+            of: site.id, at: try StorageURL(url), retrySeconds: Self.recordSeconds)
         let expected = known.recorded
         volumes.withLock { $0.record(expected, of: site.id, at: url) }
+        let others = known.others?.map(\.volume) ?? []
         let result = await blocking.run { () -> Result<SiteVolume, Failure> in
-            Result { () throws(Failure) in try self.storages.storage(at: url).markVolume() }
+            Result { () throws(Failure) in
+                try self.storages.storage(at: url).markVolume(besides: others)
+            }
         }
         let volume = try result.get()
         if volume != expected {

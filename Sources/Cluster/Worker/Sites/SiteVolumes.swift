@@ -30,13 +30,16 @@ struct SiteVolumes {
     static let checkSeconds = 5.0
 
     static func isOfWorker(_ code: FailureCode) -> Bool {
-        [.storageOtherVolume, .storageSitePermission].contains(code)
+        [.storageOtherVolume, .storageSitePermission, .storageSharedDirectory].contains(code)
     }
 
     mutating func record(_ volume: SiteVolume?, of site: SiteID, at url: String) {
         urls[site] = url
         recorded[url] = volume
     }
+
+    /// Records where a site is, so that it can be checked if it is unusable.
+    mutating func note(_ site: SiteID, at url: String) { urls[site] = url }
 
     func volume(at url: String) -> SiteVolume? { recorded[url] }
 

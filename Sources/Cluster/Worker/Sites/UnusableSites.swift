@@ -8,6 +8,7 @@ import Storage
 struct UnusableSites: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
+    let owners: SiteDirectoryOwners
     let storages: SiteStorages
     let inUse: SitesInUse
     let volumes: Shared<SiteVolumes>
@@ -47,6 +48,7 @@ struct UnusableSites: Sendable {
             }
             volumes.withLock { $0.record(answer.recorded, of: site, at: url) }
         }
+        guard await isOwn(site, at: url) else { return false }
         return await blocking.run {
             // If no volume is recorded, the worker that leases the site's next jobs records the
             // present one.
@@ -54,6 +56,17 @@ struct UnusableSites: Sendable {
             // If it cannot be written, the next job reports why.
             if (try? storage.probe()) != nil { self.inUse.probed(site, storage) }
             return true
+        }
+    }
+
+    /// Returns false if the directory is another site's. True if no coordinator answers: the next
+    /// lease asks again.
+    private func isOwn(_ site: SiteID, at url: String) async -> Bool {
+        do throws(Failure) {
+            _ = try await owners.volume(of: site, at: try StorageURL(url), retrySeconds: 0)
+            return true
+        } catch {
+            return error.code != .storageSharedDirectory
         }
     }
 }

@@ -47,10 +47,10 @@ struct Warmer: Sendable {
                 held.setExpected(bytes, of: work.work)
                 return DiscardingSink()
             }, role: fetch.role)
-        request.job = work.job.id
-        request.site = work.site
+        request.owner.job = work.job.id
+        request.owner.site = work.site
         request.isManifest = fetch.role == .playlist
-        request.headers = work.work.originHeaders
+        request.access.headers = work.work.originHeaders
         request.expected.bytes = fetch.length
         request.expected.sha256 = fetch.sha256
         request.expected.furtherDigests = fetch.furtherDigests
@@ -72,9 +72,9 @@ struct Warmer: Sendable {
             tally.ended(work.job.run, seconds: result.totalSeconds, bytes: fetched.bytes)
             var done = JobReport.Done(
                 stored: fetched.received,
-                isVerified: fetched.isVerified, validator: fetched.validator,
+                isVerified: fetched.isVerified, validator: fetched.response.validator,
                 milliseconds: FetchResults.milliseconds(result.totalSeconds))
-            done.cache = fetched.cache?.text
+            done.cache = fetched.response.cache?.text
             reporter.done(
                 JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
             pace.ended(1)
@@ -91,8 +91,8 @@ extension TransferRequest {
     /// Makes it a request of the cache's edge. A redirect fails: its target is another object,
     /// which may be elsewhere.
     mutating func go(through cache: CacheLocation) {
-        edge = cache.edge
-        followsRedirects = false
+        access.edge = cache.edge
+        access.followsRedirects = false
     }
 }
 

@@ -1,10 +1,18 @@
+import JobQueue
 import Model
 import Postgres
 
-/// The benchmark's own SQL. Only this file and those in `SQL` know Dray's tables.
+/// The benchmark's own SQL. Only this file and `SQL/benchmark.sql` know Dray's tables.
 struct BenchmarkTables: Sendable {
     /// A connection for checks, outside the measurement.
     let connection: PostgresConnection
+
+    private enum Statements: String, SQLSubject {
+        case ceilingLock, ceilingClaim, ceilingComplete, ceilingLanes
+        case queue, segmentsCounted, tablesUsed, connectionsUsed, walPosition
+
+        static let file = SQLFile(embedded: PackageResources.benchmark_sql)
+    }
 
     /// Jobs that bare SQL has claimed.
     struct Claim {
@@ -24,37 +32,35 @@ struct BenchmarkTables: Sendable {
 
     // MARK: The ceiling
 
-    private static let ceilingLock = text(PackageResources.ceiling_lock_sql)
-    private static let ceilingClaim = text(PackageResources.ceiling_claim_sql)
-    private static let ceilingComplete = text(PackageResources.ceiling_complete_sql)
-
     /// Claims up to `most` jobs of a lane with minimal SQL, in one round trip.
     static func claim(
         _ most: Int, of lane: Int64, on connection: PostgresConnection, waitsForDisk: Bool
     ) async throws -> Claim {
         let lease = LeaseID.random()
         let results = try await connection.pipeline([
-            PostgresStatement(ceilingLock, [.int(lane), .text(waitsForDisk ? "on" : "off")]),
-            PostgresStatement(ceilingClaim, [.int(lane), .int(most), .uuid(lease.description)]),
+            PostgresStatement(
+                Statements.ceilingLock,
+                [
+                    "lane": .int(lane), "synchronous_commit": .text(waitsForDisk ? "on" : "off"),
+                ]),
+            PostgresStatement(
+                Statements.ceilingClaim,
+                ["lane": .int(lane), "most": .int(most), "lease": .uuid(lease.description)]),
         ])
-        let rows = results[1].rows
         return Claim(
-            lane: lane, lease: lease, jobs: try rows.map { try $0.int64(0) },
-            objects: try rows.map {
-                Object(
-                    url: try $0.string(1), key: try $0.string(2), bytes: try $0.optionalInt64(3),
-                    sha256: try $0.optionalString(4))
-            })
+            lane: lane, lease: lease, jobs: try results[1].jobs(),
+            objects: try results[1].objects())
     }
 
     /// Records claimed jobs as done with minimal SQL; returns their number.
     static func complete(_ claim: Claim, on connection: PostgresConnection) async throws -> Int {
         try await connection.query(
-            ceilingComplete,
+            Statements.ceilingComplete,
             [
-                .int(claim.lane), .int64Array(claim.jobs), .uuid(claim.lease.description),
-                .int64Array(claim.jobs.map { _ in Int64(BenchmarkWork.segmentBytes) }),
-                .textArray(claim.jobs.map { BenchmarkWork.digest(of: $0) }),
+                "lane": .int(claim.lane), "jobs": .int64Array(claim.jobs),
+                "lease": .uuid(claim.lease.description),
+                "bytes": .int64Array(claim.jobs.map { _ in Int64(BenchmarkWork.segmentBytes) }),
+                "digests": .textArray(claim.jobs.map { BenchmarkWork.digest(of: $0) }),
             ]
         ).affectedRowCount
     }
@@ -62,7 +68,7 @@ struct BenchmarkTables: Sendable {
     /// Returns the lanes of segments of a queue.
     func lanes(of queue: String) async throws -> [Int64] {
         try await connection.query(
-            Self.text(PackageResources.ceiling_lanes_sql), [.text(queue)]
+            Statements.ceilingLanes, ["queue": .text(queue)]
         ).rows.map { try $0.int64("id") }
     }
 
@@ -70,14 +76,12 @@ struct BenchmarkTables: Sendable {
 
     /// Returns the name of the only queue.
     func firstQueueName() async throws -> String {
-        try await connection.query("SELECT name FROM queue").only().string("name")
+        try await connection.query(Statements.queue).only().string("name")
     }
 
     /// Returns the number of segments with a job, and of those done.
     func counted() async throws -> (waiting: Int, done: Int) {
-        let row = try await connection.query(
-            Self.text(PackageResources.segments_counted_sql)
-        ).only()
+        let row = try await connection.query(Statements.segmentsCounted).only()
         return (try row.int("waiting"), try row.int("done"))
     }
 
@@ -90,16 +94,12 @@ struct BenchmarkTables: Sendable {
 
     /// Returns the bytes of write-ahead log so far.
     func walBytes() async throws -> Int64 {
-        try await connection.query(
-            Self.text(PackageResources.wal_position_sql)
-        ).only().int64("bytes")
+        try await connection.query(Statements.walPosition).only().int64("bytes")
     }
 
     /// Returns the number of the coordinators' connections.
     func connections() async throws -> Int {
-        try await connection.query(
-            Self.text(PackageResources.connections_used_sql)
-        ).only().int("connections")
+        try await connection.query(Statements.connectionsUsed).only().int("connections")
     }
 
     /// Returns rows and sizes of the tables that have more than a few.
@@ -108,15 +108,12 @@ struct BenchmarkTables: Sendable {
     /// add their earlier statistics.
     func used() async throws -> [TableUsage] {
         try await connection.simple("ANALYZE")
-        return try await connection.query(Self.text(PackageResources.tables_used_sql)).rows.map {
-            row in
+        return try await connection.query(Statements.tablesUsed).rows.map { row in
             TableUsage(
                 name: try row.string("name"), liveRows: try row.int("live"),
                 deadRows: try row.int("dead"), bytes: try row.int64("bytes"))
         }
     }
-
-    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }
 
 /// Rows and size of a table after a run.
@@ -129,6 +126,23 @@ struct TableUsage: Encodable, Sendable {
 }
 
 extension PostgresResult {
+    /// Numbers of claimed jobs. Columns are looked up once.
+    fileprivate func jobs() throws -> [Int64] {
+        let id = try column("id")
+        return try rows.map { try $0.int64(id) }
+    }
+
+    /// Objects of claimed jobs.
+    fileprivate func objects() throws -> [BenchmarkTables.Object] {
+        let (url, key) = (try column("url"), try column("key"))
+        let (bytes, sha256) = (try column("expected_bytes"), try column("expected_sha256"))
+        return try rows.map {
+            BenchmarkTables.Object(
+                url: try $0.string(url), key: try $0.string(key),
+                bytes: try $0.optionalInt64(bytes), sha256: try $0.optionalString(sha256))
+        }
+    }
+
     /// Returns the only row.
     fileprivate func only() throws -> PostgresRow {
         guard rowCount == 1, let row = firstRow else {

@@ -55,7 +55,7 @@ enum TokenCommand {
                 options: ClusterCall.listOptions, action: list),
             Command(
                 "revoke", summary: "Revoke a token.",
-                discussion: "Coordinators refuse it within a few seconds.",
+                discussion: "Coordinators reject it within a few seconds.",
                 operands: [
                     CommandOperand("TOKEN", help: "Number or name of the token, from `dray token`.")
                 ], options: ClusterCall.options, action: revoke),

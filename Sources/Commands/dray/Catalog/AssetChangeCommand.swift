@@ -25,7 +25,7 @@ enum AssetChangeCommand {
             options: [CatalogCommand.priority]),
         change(
             .pin, "Exempt assets from eviction.",
-            "Whatever room the site needs: these assets stay. They can still be removed."),
+            "These assets stay when a site makes room for others. They can still be removed."),
         change(.unpin, "Let assets be evicted again.", "See `dray site set --evict`."),
         RemoveCommand.assets,
     ]
@@ -39,17 +39,14 @@ enum AssetChangeCommand {
             operands: [
                 CommandOperand(
                     "CATALOG", required: false,
-                    help: "Number or name of the catalog, from `dray catalog list`. With states or "
-                        + "--code, without it: every catalog.")
+                    help: "Number or name of the catalog, from `dray catalog list`. Optional "
+                        + "with --asset-state or --code, which then select assets of every catalog."
+                )
             ],
             options: options + [CatalogCommand.site, CatalogCommand.allSites]
                 + AssetsCommand.filters + [CatalogCommand.code] + ClusterCall.options
-        ) { given in
-            let arguments = CommonOptions.readingStates(
-                given, filter: AssetsCommand.stateFilter)
-            return await CatalogCommand.apply(action, arguments) {
-                try selection(action, arguments)
-            }
+        ) { arguments in
+            await CatalogCommand.apply(action, arguments) { try selection(action, arguments) }
         }
     }
 

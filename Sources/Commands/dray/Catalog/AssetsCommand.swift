@@ -13,19 +13,25 @@ enum AssetsCommand {
         summary: "List, pause, resume, cancel, retry, reprioritise, pin or remove assets.",
         discussion: "Without a command, lists the assets of CATALOG as `dray assets list` does. "
             + listDiscussion,
-        subcommands: [list] + AssetChangeCommand.commands,
-        operands: listOperands, options: listOptions
-    ) { given in
-        let code = await listAssets(given)
-        let word = given.operands[0]
-        // A mistyped command is taken for a name. Other text may hold a secret.
-        let isWord = word.utf8.allSatisfy { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 }
-        if [.usage, .noCluster].contains(code), isWord {
-            Console.note(
-                "'\(printable(String(word.prefix(100))))' was taken for a catalog; "
-                    + "`dray assets --help` lists the commands")
-        }
+        subcommands: subcommands, operands: listOperands, options: listOptions
+    ) { arguments in
+        let hint = commandHint(arguments.operands[0])
+        let code = await listAssets(arguments, commandHint: hint)
+        if code == .noCluster, let hint { Console.note(hint) }
         return code
+    }
+
+    private static let subcommands = [list] + AssetChangeCommand.commands
+
+    /// Returns what helps if a word in the position of a command is neither one nor a catalog; nil
+    /// for text that is no word, which may hold a secret.
+    private static func commandHint(_ word: String) -> String? {
+        guard word.utf8.allSatisfy({ UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 }) else {
+            return nil
+        }
+        return "'\(word.prefix(100))' was read as the name of a catalog. "
+            + (suggestion(for: word, from: subcommands.map(\.name))
+                ?? "`dray assets --help` lists the commands.")
     }
 
     static let stateFilter = "asset-state"
@@ -39,8 +45,9 @@ enum AssetsCommand {
 
     static let states = CommandOption(
         stateFilter, .choices(placeholder: "STATE,…", of: AssetStates.allNames),
+        sharing: CommonOptions.state.name,
         help: "Only assets in these states: \(AssetStates.allNames.joined(separator: ", ")). "
-            + "--state with states is the same.")
+            + "--state with such words is the same, with --state DIR too.")
 
     static let name = CommandOption(
         "name", .text(placeholder: "PATTERN"), selects: true,
@@ -58,8 +65,8 @@ enum AssetsCommand {
 
     private static let list = Command(
         "list", summary: "List the assets of a catalog: filter, search, sort.",
-        discussion: listDiscussion, operands: listOperands, options: listOptions,
-        action: listAssets)
+        discussion: listDiscussion, operands: listOperands, options: listOptions
+    ) { await listAssets($0) }
 
     private static let listDiscussion = """
         \(ClusterCall.privateClusterHelp) In patterns, * matches any characters. The size of an asset is \
@@ -104,11 +111,18 @@ enum AssetsCommand {
                 help: "Continue after this row; the last line of a listing prints it."),
         ] + ClusterCall.listOptions
 
-    @Sendable private static func listAssets(_ given: Arguments) async -> ExitCode {
-        let arguments = CommonOptions.readingStates(given, filter: stateFilter)
-        return await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
+    /// - Parameter commandHint: added to the hint if there is no such catalog.
+    private static func listAssets(
+        _ arguments: Arguments, commandHint: String? = nil
+    ) async -> ExitCode {
+        await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
             var listing = try await listing(query, arguments.integer("limit") ?? 100) {
-                try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
+                do throws(Failure) {
+                    return try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
+                } catch {
+                    guard let commandHint, error.code == .inputNotFound else { throw error }
+                    throw error.with(hint: "\(error.hint)\n\(commandHint)")
+                }
             }
             listing.assets = listing.assets.map(\.redacted)
             let found = listing

@@ -30,8 +30,8 @@ enum CatalogCommand {
         ])
 
     static let cancelled = """
-        Workers stop at their next heartbeat. Stored files stay. `dray catalog retry` or a new \
-        submission continues from there.
+        Workers stop at their next heartbeat. Stored files stay. `dray assets retry`, `dray catalog \
+        retry` or a new submission continues from there.
         """
     static let retried = "Stored files are not fetched again. Attempts are counted from zero."
 
@@ -254,7 +254,7 @@ enum CatalogCommand {
 
     private static func rejections(_ answer: SelectionAnswer) -> String {
         answer.refused.map {
-            "Refused: \(HumanFormat.count($0.assets, "asset")), whose rights allow no fetch now: "
+            "Rejected: \(HumanFormat.count($0.assets, "asset")), whose rights allow no fetch now: "
                 + "\(printable($0.reason))\n"
         } ?? ""
     }

@@ -27,9 +27,8 @@ enum RemoveCommand {
             CatalogCommand.site, AssetsCommand.match, AssetsCommand.name, AssetsCommand.states,
             CatalogCommand.code,
         ] + followed
-    ) { given in
-        let arguments = CommonOptions.readingStates(given, filter: AssetsCommand.stateFilter)
-        return await run(arguments) { try AssetChangeCommand.selection(.remove, arguments) }
+    ) { arguments in
+        await run(arguments) { try AssetChangeCommand.selection(.remove, arguments) }
     }
 
     static let catalog = Command(
@@ -47,8 +46,8 @@ enum RemoveCommand {
     static let forget = Command(
         "forget", summary: "Delete the records of a catalog and keep its files.",
         discussion: """
-            For a catalog whose assets have all ended. Its files stay at the edge, and Dray knows \
-            nothing of them any more: removing an asset of another catalog may delete files that \
+            For a catalog whose assets have all ended. Its files stay at the edge, and Dray has no \
+            record of them: removing an asset of another catalog may delete files that \
             both have stored. Submitting its list again fetches the files again.
             """,
         operands: [
@@ -75,9 +74,16 @@ enum RemoveCommand {
             }
             let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(answer, arguments) {
-                "Forgotten: \(HumanFormat.count(answer.assets, "asset")); the files stay.\n"
+                forgotten(assets: answer.assets)
             }
         }
+    }
+
+    /// - Parameter assets: those that the catalog had; removed ones do not count.
+    static func forgotten(assets: Int) -> String {
+        assets > 0
+            ? "Forgotten: \(HumanFormat.count(assets, "asset")); stored files stay.\n"
+            : "Forgotten: the catalog had no assets any more; there are no files to keep.\n"
     }
 
     private static let followed =

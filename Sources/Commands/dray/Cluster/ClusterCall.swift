@@ -22,7 +22,7 @@ enum ClusterCall {
     /// Help of commands that may start the private cluster.
     static let privateClusterHelp =
         "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`. If none "
-        + "runs, starts the private cluster of `dray prefetch` for the answer."
+        + "runs, starts the private cluster of `dray prefetch` while the command runs."
     /// Short, because a person waits.
     static let retrySeconds = 2.0
 

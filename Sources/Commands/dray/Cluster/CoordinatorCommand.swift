@@ -47,11 +47,12 @@ enum CoordinatorCommand {
                 "listen", .text(placeholder: "ADDR:PORT"), required: true,
                 help: "Address and port to listen on; port 0 picks a free port."),
             rateOption(
-                "max-requests", "Requests per second of one token, not counting those of workers",
+                "max-requests",
+                "Maximum requests per second of one token, without those of workers",
                 default: .ofToken),
             rateOption(
                 "max-unknown-requests",
-                "Requests per second of one address without a valid token, not counting this machine's",
+                "Maximum requests per second of one address without a valid token, except this machine's",
                 default: .ofAddress),
             TransferOptions.allowAddresses, TransferOptions.denyAddresses,
         ] + TLSOptions.server + Secrets.databaseOptions

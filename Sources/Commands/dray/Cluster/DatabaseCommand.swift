@@ -15,7 +15,7 @@ enum DatabaseCommand {
                 "migrate", summary: "Migrate a database to the schema of this version.",
                 discussion: """
                     Coordinators migrate when they start; this command migrates earlier. It may \
-                    run several times at once. A schema newer than this version's is refused.
+                    run several times at once. A schema newer than this version's is rejected.
                     """,
                 options: Secrets.databaseOptions + [
                     CommandOption(

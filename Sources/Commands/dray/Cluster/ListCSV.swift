@@ -27,7 +27,7 @@ enum ListCSV {
             [
                 "queue", "storageURL", "schedule", "isClosed", "bytesPerSecond",
                 "maximumBytesPerSecond", "nextChange", "workers", "availableBytes", "usedBytes",
-                "floorBytes", "quotaBytes", "failureCode",
+                "floorBytes", "quotaBytes", "failureCode", "catalogs",
             ],
             sites.map { site in
                 [
@@ -37,7 +37,7 @@ enum ListCSV {
                     time(site.nextChange), .integer(site.shares.count),
                     .integer(site.availableBytes), .integer(site.usedBytes),
                     .integer(site.floorBytes), .integer(site.quotaBytes),
-                    .optional(site.fault?.code.rawValue),
+                    .optional(site.fault?.code.rawValue), .integer(site.catalogs),
                 ]
             }
         ).text
@@ -228,7 +228,9 @@ enum ListCSV {
             [
                 "id", "queue", "storageURL", "state", "isDeep", "repairs", "isScheduled", "created",
                 "started", "ended", "files", "bytes", "readBytes", "checkedFiles",
-            ] + AuditFindingKind.allCases.map(\.rawValue) + ["failureCode"],
+            ] + AuditFindingKind.allCases.map(\.rawValue) + [
+                "failureCode", "uncomparedFiles", "uncomparedBytes",
+            ],
             audits.map { audit in
                 [
                     .number("\(audit.id)"), .text(audit.queue),
@@ -238,7 +240,10 @@ enum ListCSV {
                     time(audit.ended), .integer(audit.files), .integer(audit.bytes),
                     .integer(audit.readBytes), .integer(audit.checkedFiles),
                 ] + AuditFindingKind.allCases.map { .integer(audit[$0].found) }
-                    + [.optional(audit.failure?.code.rawValue)]
+                    + [
+                        .optional(audit.failure?.code.rawValue),
+                        .integer(audit.uncomparedFiles ?? 0), .integer(audit.uncomparedBytes ?? 0),
+                    ]
             }
         ).text
     }

@@ -27,7 +27,7 @@ enum QueueCommand {
                 "The queue hands out jobs and accepts submissions again."),
             change(
                 "drain", .drain, "Finish the jobs of a queue and accept no new submissions.",
-                "Submissions to its site are refused until `dray queue resume`."),
+                "Submissions to its site are rejected until `dray queue resume`."),
         ], options: ClusterCall.listOptions, action: list)
 
     private static func change(

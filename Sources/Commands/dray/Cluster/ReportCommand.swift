@@ -13,8 +13,8 @@ enum ReportCommand {
         discussion: """
             Days are in UTC and are kept for \(WireLimits.reportDays) days, also when their catalogs \
             are forgotten. Failures that are not addressable (\(unaddressable)) need another list, \
-            or the origin's owner: no retry and no setting corrects them. Speed is the mean of a \
-            transfer: bytes by the time of transfers. \(ClusterCall.privateClusterHelp)
+            or the origin's owner: no retry and no setting corrects them. Speed is that of a mean \
+            transfer: all bytes divided by the seconds of all transfers. \(ClusterCall.privateClusterHelp)
             """,
         options: [
             CommandOption(

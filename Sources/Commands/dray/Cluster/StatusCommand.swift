@@ -12,7 +12,7 @@ enum StatusCommand {
         "status", summary: "Show the catalogs, queues and workers of a cluster.",
         discussion: """
             \(ClusterCall.clusterHelp) Exits with 3 if it does not answer. With --state, starts the \
-            private cluster of `dray prefetch` for the answer.
+            private cluster of `dray prefetch` while the command runs.
             """,
         options: ClusterCall.listOptions + [
             CommandOption(

@@ -14,14 +14,15 @@ enum UpCommand {
         "up", summary: "Run a private cluster: PostgreSQL, a coordinator and workers.",
         discussion: """
             Ctrl-C, SIGTERM or SIGHUP drains the workers and stops everything in order; a second \
-            signal stops at once. Catalogs resume when the cluster is started again.
+            signal stops at once. Catalogs resume when the cluster is started again; those of an \
+            interrupted `dray prefetch` on the same state by `dray assets resume CATALOG`.
 
             Requests need the token in the file `token` of the state directory. The first start \
             creates it, readable by this user only; this user's commands find it there. \
             DRAY_TOKEN or DRAY_TOKEN_FILE replaces it.
 
             If it listens beyond loopback, others may submit catalogs. Private and loopback \
-            addresses are then refused unless --allow-addresses lists them, and workers write \
+            addresses are then rejected unless --allow-addresses has them, and workers write \
             only below --root.
 
             With --tls-certificate and --tls-key it serves https only. Its own workers use it too, so \

@@ -19,8 +19,8 @@ enum WorkerCommand {
             It writes only below --root, whatever a coordinator requests, and gets no jobs of \
             other sites.
 
-            Others submit the URLs, so private and loopback addresses are refused unless \
-            --allow-addresses lists them. Link-local and metadata addresses are always refused.
+            Others submit the URLs, so private and loopback addresses are rejected unless \
+            --allow-addresses has them. Link-local and metadata addresses are always rejected.
             """,
         options: [
             CommandOption(
@@ -38,7 +38,8 @@ enum WorkerCommand {
             CommonOptions.durability,
             CommandOption(
                 "traces", .choice(placeholder: "USE", of: TraceUse.allCases.map(\.rawValue)),
-                help: "Use of the traces of submissions: log adds trace_id to the line of each "
+                help:
+                    "What to do with the trace of a submission: log adds trace_id to the line of each "
                     + "failed attempt, at the level debug; origins also sends traceparent to "
                     + "origins, which may be others', but not to mirrors. "
                     + "Default: off."),

@@ -34,18 +34,6 @@ enum CommonOptions {
         return try StateDirectory.defaultPath(environment: ClientSettings.environment)
     }
 
-    /// Returns the arguments of a command that selects assets by `filter`, with the states of a
-    /// `--state paused,interrupted` in it: a directory of that name is no private cluster's.
-    static func readingStates(_ arguments: Arguments, filter: String) -> Arguments {
-        guard let text = arguments.text(state.name), arguments.text(filter) == nil,
-            arguments.origin(of: state.name) == .commandLine, !StateDirectory.isUsed(text),
-            AssetStates(text.split(separator: ",").map(String.init)) != nil, !text.isEmpty
-        else { return arguments }
-        var arguments = arguments
-        arguments.move(state.name, to: filter)
-        return arguments
-    }
-
     /// Throws if `--state` has states of assets or catalogs instead of a directory.
     ///
     /// - Parameter filter: the command's option for such states; nil if it has none.
@@ -56,23 +44,21 @@ enum CommonOptions {
             !StateDirectory.isUsed(text)
         else { return }
         let names = text.split(separator: ",").map(String.init)
-        let areStates =
-            !names.isEmpty
-            && names.allSatisfy {
-                AssetState(rawValue: $0) != nil || CatalogState(rawValue: $0) != nil
-            }
-        let unknown = names.filter { AssetStates([$0]) == nil }
-        if filter != nil, !areStates, let first = unknown.first, unknown.count < names.count {
+        let states = names.filter {
+            AssetStates([$0]) != nil || CatalogState(rawValue: $0) != nil
+        }
+        guard filter != nil || (!names.isEmpty && states.count == names.count) else { return }
+        if filter != nil, !states.isEmpty,
+            let wrong = names.first(where: { AssetStates([$0]) == nil })
+        {
             throw UsageError(
-                "--state: '\(printable(String(first.prefix(40))))' is no state of an asset",
+                "--state: '\(printable(String(wrong.prefix(40))))' is no state of an asset",
                 hint: "Use \(AssetStates.allNames.joined(separator: ", ")).")
         }
-        guard areStates || filter != nil else { return }
         let given = printable(String(text.prefix(100)))
-        let option = filter.map { "--\($0)" + (areStates ? " \(given)" : "") }
         throw UsageError(
             "--state is '\(given)', where no private cluster exists; --state sets its directory",
-            hint: option.map { "To select assets by their state, use \($0)." }
+            hint: filter.map { "To select assets by their state, use --\($0)." }
                 ?? "This command does not select by state. Omit --state.")
     }
 

@@ -41,7 +41,7 @@ enum TLSOptions {
                 help: "Ask clients for a certificate that one of these authorities (PEM) issued."),
             CommandOption(
                 "tls-client", .choice(placeholder: "WHEN", of: ["required", "optional"]),
-                help: "required refuses clients without a certificate, optional does not. Default: "
+                help: "required rejects clients without a certificate, optional does not. Default: "
                     + "required."),
         ]
 

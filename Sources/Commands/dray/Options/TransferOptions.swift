@@ -16,8 +16,9 @@ enum TransferOptions {
     static let allowAddresses = CommandOption(
         "allow-addresses", .text(placeholder: "BLOCKS"), repeatable: true,
         setting: Settings.allowAddresses,
-        help: "Private addresses to allow: 10.0.0.0/8, several separated by commas. Default: "
-            + "$\(allowVariable).")
+        help: "Address blocks to allow: 10.0.0.0/8, several separated by commas. Workers "
+            + "and webhooks of a cluster need it for private and loopback addresses, other commands do "
+            + "not. Default: $\(allowVariable).")
     static let denyAddresses = CommandOption(
         "deny-addresses", .text(placeholder: "BLOCKS"), repeatable: true,
         setting: Settings.denyAddresses,

@@ -38,7 +38,9 @@ enum PlanSearches {
             let before = scenario.given
             take(report, report.originValues, "--origin-from \(path)")
             if !report.isConclusive {
-                scenario.lowerBounds = Set(scenario.given.keys.filter { before[$0] == nil })
+                for (input, limit) in scenario.given where before[input] == nil {
+                    scenario.lowerBounds[input] = limit.likely * report.maxFactor
+                }
             }
         }
         if let path = arguments.text("edge-from") {

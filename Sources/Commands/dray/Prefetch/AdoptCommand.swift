@@ -22,7 +22,7 @@ enum AdoptCommand {
 
             DIR becomes the site, or DEST of --to. A file that lies elsewhere than at its key is \
             copied there if the list has its SHA-256 and it agrees, and fetched otherwise. Symlinks are \
-            not followed. DIR must be readable here. Titles (HLS, DASH) are fetched.
+            not followed. DIR must be readable on this machine. Titles (HLS, DASH) are fetched.
             """,
         operands: [CommandOperand("DIR", .directories, help: "Directory of the mirror.")],
         options: [

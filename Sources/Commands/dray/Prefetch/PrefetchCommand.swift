@@ -16,7 +16,7 @@ enum PrefetchCommand {
     static let command = Command(
         "prefetch",
         summary:
-            "Fetch a list of files and titles to edge storage, and show progress until the end.",
+            "Fetch a list of files and titles (HLS, DASH) to edge storage, and show progress.",
         discussion: """
             LIST is a file in any format of --format (gzip allowed), - for stdin, or one URL. \
             Without --format, a URL is one asset; with it, the URL of a list. Sitemap indexes \

@@ -22,9 +22,9 @@ enum AuditCommand {
             no record knows are listed and never touched; symlinks are never followed.
 
             SITE is the name of its queue, its directory or its storage URL. If an audit of the site runs \
-            already, the command follows that one, unless it does less than --deep or --repair \
-            ask for. It continues if the command is interrupted, and with another worker if one \
-            dies. Exit code 1: damage was found and not queued again. \
+            already, the command follows that one, unless that one lacks --deep or --repair. \
+            It continues if the command is interrupted, and with another worker if one \
+            dies. Exit code 1: damage was found, and its files are not fetched again. \
             \(ClusterCall.privateClusterHelp)
             """,
         subcommands: [

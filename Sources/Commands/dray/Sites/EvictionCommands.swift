@@ -15,9 +15,9 @@ enum EvictionCommands {
 
     static let order = CommandOption(
         "evict", .choice(placeholder: "ORDER", of: words.map(\.word)),
-        help: "Which assets to remove when the quota is nearly used or the disk is full: those "
-            + "that were submitted or refreshed the longest time ago, or the least popular ones of "
-            + "`dray site popularity`. Default: off.")
+        help: "Which assets to remove when the quota is nearly used or the disk is full: "
+            + "least-recently-wanted, those that were submitted or refreshed the longest time ago; "
+            + "least-popular, those of `dray site popularity`; off, none, the default.")
 
     static func order(_ arguments: Arguments) -> EvictionOrder? {
         arguments.text(order.name).flatMap { text in words.first { $0.word == text }?.order }
@@ -35,8 +35,8 @@ enum EvictionCommands {
     static let evict = Command(
         "evict", summary: "Remove assets of a site to make room.",
         discussion: """
-            Takes assets in the order of `dray site set --evict`, or those that were wanted the \
-            longest time ago. Nothing of a catalog that runs, and nothing pinned (`dray assets \
+            Removes assets in the order of `dray site set --evict`, by default those first that were \
+            submitted or refreshed the longest time ago. Nothing of a catalog that runs, and nothing pinned (`dray assets \
             pin`), is removed. Without --bytes, frees what the site needs now. Workers delete the \
             files; an asset that is submitted again is fetched again.
             """,

@@ -33,7 +33,7 @@ enum SiteCommand {
                 "set", summary: "Set a site's schedule, bandwidth and space limits.",
                 discussion: """
                     A schedule is a list of windows of the week or the calendar. The first \
-                    window that matches decides; else applies at all other times:
+                    window that matches decides; `else` applies at all other times:
 
                       22:00-06:00 unlimited, else 200Mbit/s
                       Mon-Fri 08:00-18:00 50Mbit/s, Sat,Sun off, else unlimited in Europe/Berlin
@@ -151,27 +151,32 @@ enum SiteCommand {
         let isFaulty = list.sites.contains { $0.fault != nil }
         return ClusterCall.section(
             "Sites",
-            ["Queue", "Now", "Workers", "Changes in", "Maximum", "Free", "Used"]
+            ["Queue", "Now", "Workers", "Changes in", "Maximum", "Catalogs", "Free", "Used"]
                 + (isBounded ? ["Floor", "Quota"] : []) + ["Schedule", "Storage"]
                 + (isFaulty ? ["Not writable"] : []),
-            [.left, .left, .right, .right, .left, .right, .right]
+            [.left, .left, .right, .right, .left, .right, .right, .right]
                 + (isBounded ? [.right, .right] : []) + [.left, .left]
                 + (isFaulty ? [.left] : []),
-            list.sites.map { site in
-                let bounds = isBounded ? [site.floorBytes, site.quotaBytes] : []
-                return [
-                    printable(site.queue), now(site), shares(site),
-                    site.nextChange.map { HumanFormat.duration(seconds: max(0, $0 - list.now)) }
-                        ?? "–",
-                    ClusterCall.rate(site.maximumBytesPerSecond), bytes(site.availableBytes),
-                    bytes(site.usedBytes),
-                ] + bounds.map(bytes) + [
-                    site.schedule.isEmpty ? "none" : printable(site.schedule),
-                    printable(shown(storageURL: site.storageURL)),
-                ]
-                    + (isFaulty
-                        ? [site.fault.map { SiteFailureText.text(ofFault: $0) } ?? "–"] : [])
-            }) + QueueCommand.hints(list.sites.map { ($0.queue, $0.fault) })
+            list.sites.map { row($0, now: list.now, isBounded: isBounded, isFaulty: isFaulty) }
+        ) + QueueCommand.hints(list.sites.map { ($0.queue, $0.fault) })
+    }
+
+    private static func row(
+        _ site: SiteStatus, now time: Double, isBounded: Bool, isFaulty: Bool
+    ) -> [String] {
+        var row = [printable(site.queue), now(site), shares(site)]
+        row.append(
+            site.nextChange.map { HumanFormat.duration(seconds: max(0, $0 - time)) } ?? "–")
+        row.append(ClusterCall.rate(site.maximumBytesPerSecond))
+        row.append(site.catalogs.map { HumanFormat.count($0) } ?? "–")
+        let bounds = isBounded ? [site.floorBytes, site.quotaBytes] : []
+        row += ([site.availableBytes, site.usedBytes] + bounds).map(bytes)
+        row.append(site.schedule.isEmpty ? "none" : printable(site.schedule))
+        row.append(printable(shown(storageURL: site.storageURL)))
+        if isFaulty {
+            row.append(site.fault.map { SiteFailureText.text(ofFault: $0) } ?? "–")
+        }
+        return row
     }
 
     /// Returns the number of workers that share the bandwidth.

@@ -32,10 +32,10 @@ enum SiteOptions {
             "audit-every", .text(placeholder: "TIME"),
             help: "Audit the site at this interval: 24h, 7d; `never` for no schedule."),
         CommandOption(
-            "audit-deep", .choice(placeholder: "BOOL", of: ["yes", "no"]),
+            "audit-deep", .choice(placeholder: "yes|no", of: ["yes", "no"]),
             help: "Whether these audits read every file and compare its SHA-256."),
         CommandOption(
-            "audit-repair", .choice(placeholder: "BOOL", of: ["yes", "no"]),
+            "audit-repair", .choice(placeholder: "yes|no", of: ["yes", "no"]),
             help: "Whether these audits fetch damaged files again, and remove "
                 + "leftovers."),
         CommandOption(

@@ -76,7 +76,7 @@ enum SourceCommand {
         help: "Read the list at the URL again this long after each reading: 15m, 6h, 1d.")
     static let maxDrop = CommandOption(
         "max-drop", .integer(placeholder: "PERCENT", range: 0...100),
-        help: "Refuse a list that drops a larger part of the catalog's assets, 0 to 100. Default: "
+        help: "Reject a list that lacks a larger percentage of the catalog's assets. Default: "
             + "\(WireLimits.sourceMaxDropPercent).")
     private static let prune = CommandOption(
         "prune", .flag, help: "Delete the assets that the list no longer names from the edge.")

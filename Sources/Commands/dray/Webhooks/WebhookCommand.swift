@@ -24,7 +24,7 @@ enum WebhookCommand {
                 discussion: """
                     The secret is read from a file, which no other user should be able to read. \
                     It is the key of the HMAC-SHA256 in the header Dray-Signature. Private \
-                    addresses are refused unless --allow-addresses of the coordinators allows them: \
+                    addresses are rejected unless --allow-addresses of the coordinators has them: \
                     each coordinator sends by its own policy.
                     """,
                 operands: [CommandOperand("URL", help: "An http or https URL.")],

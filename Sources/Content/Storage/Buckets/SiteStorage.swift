@@ -55,9 +55,9 @@ package enum SiteStorage: Sendable {
     // MARK: The volume and its space
 
     /// Marks the volume; see `DirectoryStorage.markVolume`.
-    package func markVolume() throws(Failure) -> SiteVolume {
+    package func markVolume(besides others: [VolumeID] = []) throws(Failure) -> SiteVolume {
         switch self {
-        case .directory(let storage): try storage.markVolume()
+        case .directory(let storage): try storage.markVolume(besides: others)
         case .bucket(let storage): storage.markVolume()
         }
     }

@@ -230,14 +230,17 @@ package final class DirectoryStorage: Sendable {
     // MARK: - The volume
 
     /// Returns the site's volume, from an existing mark or a new one.
-    package func markVolume() throws(Failure) -> SiteVolume {
+    ///
+    /// - Parameter others: marks of other sites, which this directory has as a copy of theirs.
+    package func markVolume(besides others: [VolumeID] = []) throws(Failure) -> SiteVolume {
         let root = try verifiedDirectories().root
         let fileSystem = root.fileSystemID
         if let known = opened.withLock({ $0.volume }) {
             return SiteVolume(id: known.id, fileSystem: fileSystem)
         }
         return SiteVolume(
-            id: try VolumeMark.ensure(in: root, of: location), fileSystem: fileSystem)
+            id: try VolumeMark.ensure(in: root, of: location, besides: others),
+            fileSystem: fileSystem)
     }
 
     /// Throws `storage.otherVolume` if a site is not on `volume`. Creates nothing.

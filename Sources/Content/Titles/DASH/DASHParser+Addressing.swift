@@ -7,13 +7,8 @@ extension DASHParser {
     func takeAddressing(
         _ element: borrowing XMLElement, _ kind: DASHManifest.Addressing.Kind
     ) throws(Failure) {
-        (addressing, own) = try inherited()
-        // Only elements of one kind inherit from each other (5.3.9.1).
-        if addressing.kind != kind { addressing = DASHManifest.Addressing() }
-        addressing.kind = kind
-        if own.kind != kind { own = DASHManifest.OwnAddressing() }
-        own.kind = kind
-        listIsInherited = true
+        let (values, own) = try inherited()
+        addressing = OpenAddressing(kind, inheriting: values, own)
         try element.forEachAttribute { (namespace, name, value) throws(Failure) in
             if try !isRemote(namespace, name, value) { try take(name, value) }
         }
@@ -30,15 +25,15 @@ extension DASHParser {
         case .period:
             withPeriod {
                 (found, own) = ($0.addressing, $0.own)
-                periodIsLate = periodIsLate || !$0.sets.isEmpty
+                late.period = late.period || !$0.sets.isEmpty
             }
-            if periodIsLate { try noteOrder() }
+            if late.period { try noteOrder() }
         case .adaptationSet:
             withSet {
                 (found, own) = ($0.addressing, $0.own)
-                setIsLate = setIsLate || !$0.representations.isEmpty
+                late.set = late.set || !$0.representations.isEmpty
             }
-            if setIsLate { try noteOrder() }
+            if late.set { try noteOrder() }
         case .representation: withRepresentation { (found, own) = ($0.addressing, $0.own) }
         default: break
         }
@@ -51,47 +46,49 @@ extension DASHParser {
 
     /// Applies late addressing to the levels below once they are complete.
     func handDown(_ level: Element?) {
-        if level == .adaptationSet, setIsLate {
-            setIsLate = false
+        if level == .adaptationSet, late.set {
+            late.set = false
             withSet { $0.handDown() }
-        } else if level == .period, periodIsLate {
-            periodIsLate = false
+        } else if level == .period, late.period {
+            late.period = false
             withPeriod { $0.handDown() }
         }
     }
 
-    func store(_ addressing: DASHManifest.Addressing) {
+    /// Sets the addressing of the level whose addressing element ends.
+    func storeAddressing() {
+        let (values, own) = (addressing.values, addressing.own)
         switch open.last {
-        case .period: withPeriod { ($0.addressing, $0.own) = (addressing, own) }
-        case .adaptationSet: withSet { ($0.addressing, $0.own) = (addressing, own) }
-        case .representation: withRepresentation { ($0.addressing, $0.own) = (addressing, own) }
+        case .period: withPeriod { ($0.addressing, $0.own) = (values, own) }
+        case .adaptationSet: withSet { ($0.addressing, $0.own) = (values, own) }
+        case .representation: withRepresentation { ($0.addressing, $0.own) = (values, own) }
         default: break
         }
     }
 
     private func take(_ name: XMLText, _ value: XMLText) throws(Failure) {
         if name == "timescale" {
-            addressing.timescale = try positive(value, name)
-            own.fields.insert(.timescale)
+            addressing.values.timescale = try positive(value, name)
+            addressing.own.fields.insert(.timescale)
         } else if name == "presentationTimeOffset" {
-            addressing.presentationTimeOffset = try number(value, name)
-            own.fields.insert(.presentationTimeOffset)
+            addressing.values.presentationTimeOffset = try number(value, name)
+            addressing.own.fields.insert(.presentationTimeOffset)
         } else if name == "duration" {
-            addressing.duration = try positive(value, name)
-            addressing.timeline = nil
-            own.fields.insert(.durations)
+            addressing.values.duration = try positive(value, name)
+            addressing.values.timeline = nil
+            addressing.own.fields.insert(.durations)
         } else if name == "startNumber" {
-            addressing.startNumber = try number(value, name)
-            own.fields.insert(.startNumber)
+            addressing.values.startNumber = try number(value, name)
+            addressing.own.fields.insert(.startNumber)
         } else if name == "endNumber" {
-            addressing.endNumber = try number(value, name)
-            own.fields.insert(.endNumber)
+            addressing.values.endNumber = try number(value, name)
+            addressing.own.fields.insert(.endNumber)
         } else if name == "eptDelta" {
-            addressing.eptDelta = try signed(value, name)
-            own.fields.insert(.eptDelta)
+            addressing.values.eptDelta = try signed(value, name)
+            addressing.own.fields.insert(.eptDelta)
         } else if name == "indexRange" {
-            addressing.indexRange = try range(value, name)
-            own.fields.insert(.indexRange)
+            addressing.values.indexRange = try range(value, name)
+            addressing.own.fields.insert(.indexRange)
         } else {
             try takeTemplate(name, value)
         }
@@ -99,19 +96,19 @@ extension DASHParser {
 
     private func takeTemplate(_ name: XMLText, _ value: XMLText) throws(Failure) {
         if name == "media" {
-            addressing.media = try template(value, name, .segments)
-            own.fields.insert(.media)
+            addressing.values.media = try template(value, name, .segments)
+            addressing.own.fields.insert(.media)
         } else if name == "index" {
-            addressing.index = try template(value, name, .segments)
-            own.fields.insert(.index)
+            addressing.values.index = try template(value, name, .segments)
+            addressing.own.fields.insert(.index)
         } else if name == "initialization" {
-            addressing.initializationTemplate = try template(value, name, .once)
-            addressing.initialization = nil
-            own.fields.insert(.initialization)
+            addressing.values.initializationTemplate = try template(value, name, .once)
+            addressing.values.initialization = nil
+            addressing.own.fields.insert(.initialization)
         } else if name == "bitstreamSwitching" {
-            addressing.bitstreamSwitchingTemplate = try template(value, name, .once)
-            addressing.bitstreamSwitching = nil
-            own.fields.insert(.bitstreamSwitching)
+            addressing.values.bitstreamSwitchingTemplate = try template(value, name, .once)
+            addressing.values.bitstreamSwitching = nil
+            addressing.own.fields.insert(.bitstreamSwitching)
         }
     }
 
@@ -121,7 +118,7 @@ extension DASHParser {
         _ value: XMLText, _ name: XMLText, _ use: DASHTemplate.Use
     ) throws(Failure) -> String {
         let text = try text(value, name)
-        guard !manifest.findings.isStrict, addressing.kind == .template,
+        guard !manifest.findings.isStrict, addressing.values.kind == .template,
             text.utf8.contains(ASCII.dollar),
             let template = try? DASHTemplate(text, use, id: "", bandwidth: 0, isStrict: false)
         else { return text }
@@ -137,9 +134,9 @@ extension DASHParser {
         _ element: borrowing XMLElement, of parent: Element
     ) throws(Failure) -> Element {
         if element.name == "SegmentTimeline" {
-            addressing.timeline = DASHManifest.Timeline()
-            addressing.duration = nil
-            own.fields.insert(.durations)
+            addressing.values.timeline = DASHManifest.Timeline()
+            addressing.values.duration = nil
+            addressing.own.fields.insert(.durations)
             return .timeline
         }
         if element.name == "SegmentURL", parent == .segmentList {
@@ -147,16 +144,16 @@ extension DASHParser {
             return .other
         }
         if element.name == "Initialization" {
-            addressing.initialization = try source(element)
-            addressing.initializationTemplate = nil
-            own.fields.insert(.initialization)
+            addressing.values.initialization = try source(element)
+            addressing.values.initializationTemplate = nil
+            addressing.own.fields.insert(.initialization)
         } else if element.name == "RepresentationIndex" {
-            addressing.representationIndex = try source(element)
-            own.fields.insert(.representationIndex)
+            addressing.values.representationIndex = try source(element)
+            addressing.own.fields.insert(.representationIndex)
         } else if element.name == "BitstreamSwitching" {
-            addressing.bitstreamSwitching = try source(element)
-            addressing.bitstreamSwitchingTemplate = nil
-            own.fields.insert(.bitstreamSwitching)
+            addressing.values.bitstreamSwitching = try source(element)
+            addressing.values.bitstreamSwitchingTemplate = nil
+            addressing.own.fields.insert(.bitstreamSwitching)
         }
         return .other
     }
@@ -187,11 +184,7 @@ extension DASHParser {
             }
         }
         try amounts.addListEntries(entry.hasIndexOfItsOwn ? 2 : 1)
-        // A list of a lower level replaces the one above.
-        if listIsInherited { addressing.list = DASHManifest.SegmentList() }
-        listIsInherited = false
-        own.fields.insert(.list)
-        addressing.list.append(entry)
+        addressing.append(entry)
     }
 
     func takeEntry(_ element: borrowing XMLElement) throws(Failure) {
@@ -221,6 +214,47 @@ extension DASHParser {
             throw Failure(.manifestMalformed, "an S has no duration (d)")
         }
         try amounts.addTimelineEntry()
-        addressing.timeline?.append(entry)
+        addressing.values.timeline?.append(entry)
+    }
+}
+
+extension DASHParser {
+    /// The current addressing element, with inherited attributes.
+    struct OpenAddressing {
+        var values = DASHManifest.Addressing()
+        /// Attributes that the element sets itself.
+        var own = DASHManifest.OwnAddressing()
+        private var listIsInherited = false
+
+        init() {}
+
+        /// Extends the addressing of its own level, otherwise of the level above.
+        init(
+            _ kind: DASHManifest.Addressing.Kind, inheriting values: DASHManifest.Addressing,
+            _ own: DASHManifest.OwnAddressing
+        ) {
+            // Only elements of one kind inherit from each other (5.3.9.1).
+            if values.kind == kind { self.values = values }
+            if own.kind == kind { self.own = own }
+            self.values.kind = kind
+            self.own.kind = kind
+            listIsInherited = true
+        }
+
+        /// Adds an entry of a list; a list of a lower level replaces the one above.
+        mutating func append(_ entry: DASHManifest.ListEntry) {
+            if listIsInherited { values.list = DASHManifest.SegmentList() }
+            listIsInherited = false
+            own.fields.insert(.list)
+            values.list.append(entry)
+        }
+    }
+
+    /// Levels with addressing that comes after the elements that it applies to.
+    struct LateAddressing {
+        /// After representations of the current set.
+        var set = false
+        /// After sets of the current period.
+        var period = false
     }
 }

@@ -43,7 +43,7 @@ extension DASHParser {
     }
 
     private func takeSteering(_ element: borrowing XMLElement) throws(Failure) {
-        base = []
+        reference.begin()
         var steering = DASHManifest.Steering()
         try element.forEachAttribute { (_, name, value) throws(Failure) in
             if name == "defaultServiceLocation" {
@@ -142,10 +142,9 @@ extension DASHParser {
     func takeCommon(_ element: borrowing XMLElement) throws(Failure) -> Element {
         let isLocation = element.name == "Location" && open.last == .manifest
         if element.name == "BaseURL" || isLocation {
-            base = []
-            serviceLocation = ""
+            reference.begin()
             try element.forEachAttribute { (_, name, value) throws(Failure) in
-                if name == "serviceLocation" { serviceLocation = try text(value, name) }
+                if name == "serviceLocation" { reference.location = try text(value, name) }
             }
             return isLocation ? .location : .baseURL
         }

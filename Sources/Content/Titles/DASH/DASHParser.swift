@@ -17,29 +17,14 @@ final class DASHParser: XMLHandler {
     var manifest: DASHManifest
     private(set) var failure: Failure?
     private(set) var open: [Element] = []
-    /// Text of the current BaseURL, or of another element that is a URL.
-    var base: [UInt8]?
-    /// `serviceLocation` of the current BaseURL.
-    var serviceLocation = ""
-    /// The current addressing element, with inherited attributes.
-    var addressing = DASHManifest.Addressing()
-    /// Attributes that the current element sets itself.
-    var own = DASHManifest.OwnAddressing()
-    /// True if addressing comes after representations of the current set, or after sets of the
-    /// period.
-    var setIsLate = false
-    var periodIsLate = false
+    var reference = OpenReference()
+    var addressing = OpenAddressing()
+    var late = LateAddressing()
     /// Line of the last started element.
     private(set) var line = 0
     /// Lines skipped before the document.
     private var skippedLines = 0
-    /// True if an undeclared prefix was found.
-    private var hasUndeclaredPrefixes = false
-    /// True if the last started element has `xlink:href` without a declaration of `xlink`.
-    private var isRemoteByName = false
-    /// The root's namespace, if it is not from an edition of the standard.
-    private var foreignNamespace: [UInt8]?
-    var listIsInherited = false
+    private var namespaces = Namespaces()
     var amounts = Amounts()
 
     private init(_ manifest: DASHManifest) { self.manifest = manifest }
@@ -105,15 +90,14 @@ final class DASHParser: XMLHandler {
 
     func undeclaredPrefix(_ what: () -> String, line: Int) -> Bool {
         guard !manifest.findings.isStrict else { return false }
-        hasUndeclaredPrefixes = true
+        namespaces.hasUndeclaredPrefixes = true
         manifest.findings.warn(.dashPrefix, line: line + skippedLines) { Redaction.shown(what()) }
         return true
     }
 
     func start(_ element: borrowing XMLElement) -> Bool {
         line = element.line + skippedLines
-        isRemoteByName =
-            hasUndeclaredPrefixes && element.hasUndeclaredAttribute("xlink", "href")
+        namespaces.start(element)
         do throws(Failure) {
             open.append(try take(element))
             return true
@@ -125,9 +109,7 @@ final class DASHParser: XMLHandler {
 
     func text(_ text: XMLText) -> Bool {
         // Of an element within a URL nothing belongs to it.
-        guard base != nil, open.last != .other else { return true }
-        base?.append(contentsOf: text.bytes)
-        guard base?.count ?? 0 > WireLimits.urlBytes else { return true }
+        guard open.last != .other, !reference.append(text) else { return true }
         failure = Failure(
             .manifestMalformed, "a URL is longer than \(WireLimits.urlBytes) bytes")
         return false
@@ -141,7 +123,7 @@ final class DASHParser: XMLHandler {
             case .steering: endSteering()
             case .location: try endLocation()
             case .adaptationSet, .period: handDown(ended)
-            case .segmentBase, .segmentList, .segmentTemplate: store(addressing)
+            case .segmentBase, .segmentList, .segmentTemplate: storeAddressing()
             default: break
             }
             return true
@@ -151,34 +133,22 @@ final class DASHParser: XMLHandler {
         }
     }
 
-    /// Ends the text of a URL (xs:anyURI): white space at its ends, including line ends, is not
-    /// part of it.
-    private func endText() -> String? {
-        guard let bytes = base else { return nil }
-        base = nil
-        let isText = { (byte: UInt8) in byte > ASCII.space }
-        let first = bytes.firstIndex(where: isText) ?? 0
-        let last = bytes.lastIndex(where: isText).map { $0 + 1 } ?? 0
-        return String(decoding: bytes[first..<last], as: UTF8.self)
-    }
-
     private func endSteering() {
-        if let text = endText() { manifest.steering?.server = text }
+        if let server = reference.end() { manifest.steering?.server = server.reference }
     }
 
     private func endLocation() throws(Failure) {
-        guard let text = endText() else { return }
-        try amounts.addBase(bytes: text.utf8.count)
-        manifest.locations.append(
-            DASHManifest.BaseURL(reference: text, location: serviceLocation))
+        guard let url = reference.end() else { return }
+        try amounts.addBase(bytes: url.reference.utf8.count)
+        manifest.locations.append(url)
     }
 
     private func endBase() throws(Failure) {
-        guard let text = endText() else { return }
-        try amounts.addBase(bytes: text.utf8.count)
+        guard let url = reference.end() else { return }
+        try amounts.addBase(bytes: url.reference.utf8.count)
         var count = 0
         func append(_ urls: inout [DASHManifest.BaseURL]) {
-            urls.append(DASHManifest.BaseURL(reference: text, location: serviceLocation))
+            urls.append(url)
             count = urls.count
         }
         switch open.last {
@@ -210,7 +180,7 @@ final class DASHParser: XMLHandler {
             return .manifest
         }
         try countOther(element, in: parent)
-        guard isOurs(element), parent != .other else {
+        guard namespaces.includes(element), parent != .other else {
             try refuseQueries(element)
             return .other
         }
@@ -235,25 +205,13 @@ final class DASHParser: XMLHandler {
         }
     }
 
-    /// Returns true for elements without a namespace, in one of the standard's editions, or in that
-    /// of the root.
-    private func isOurs(_ element: borrowing XMLElement) -> Bool {
-        if element.namespace.hasPrefix("urn:mpeg:dash:schema:mpd:")
-            || element.namespace.hasPrefix("urn:mpeg:DASH:schema:MPD:")
-        {
-            return true
-        }
-        if element.namespace.isEmpty { return !element.hasUndeclaredPrefix }
-        return foreignNamespace.map { element.namespace.bytes.elementsEqual($0) } ?? false
-    }
-
     /// Records the root's namespace if it is unknown.
     private func takeNamespace(_ element: borrowing XMLElement) throws(Failure) {
         // A strict parse finds no MPD elements in it.
-        guard !manifest.findings.isStrict, !element.namespace.isEmpty, !isOurs(element) else {
-            return
-        }
-        foreignNamespace = Array(element.namespace.bytes)
+        guard !manifest.findings.isStrict, !element.namespace.isEmpty,
+            !namespaces.includes(element)
+        else { return }
+        namespaces.foreign = Array(element.namespace.bytes)
         let shown = Redaction.shown(element.namespace.string)
         try note(.dashNamespace) { "the namespace is \(shown)" }
     }
@@ -282,12 +240,77 @@ final class DASHParser: XMLHandler {
     func isRemote(
         _ namespace: XMLText, _ name: XMLText, _ value: XMLText
     ) throws(Failure) -> Bool {
-        guard name == "href",
-            namespace == "http://www.w3.org/1999/xlink" || namespace.isEmpty && isRemoteByName
-        else { return false }
+        guard namespaces.isLink(namespace, name) else { return false }
         if value == "urn:mpeg:dash:resolve-to-zero:2013" { return true }
         throw Failure(
             .manifestUnsupported, "a remote part (xlink:href) is not supported")
+    }
+}
+
+extension DASHParser {
+    /// Namespaces of the document and of its current element.
+    private struct Namespaces {
+        /// True if an undeclared prefix was found.
+        var hasUndeclaredPrefixes = false
+        /// The root's namespace, if it is not from an edition of the standard.
+        var foreign: [UInt8]?
+        /// True if the last started element has `xlink:href` without a declaration of `xlink`.
+        private var isRemoteByName = false
+
+        mutating func start(_ element: borrowing XMLElement) {
+            isRemoteByName =
+                hasUndeclaredPrefixes && element.hasUndeclaredAttribute("xlink", "href")
+        }
+
+        /// Returns true for elements without a namespace, in one of the standard's editions, or in
+        /// that of the root.
+        func includes(_ element: borrowing XMLElement) -> Bool {
+            if element.namespace.hasPrefix("urn:mpeg:dash:schema:mpd:")
+                || element.namespace.hasPrefix("urn:mpeg:DASH:schema:MPD:")
+            {
+                return true
+            }
+            if element.namespace.isEmpty { return !element.hasUndeclaredPrefix }
+            return foreign.map { element.namespace.bytes.elementsEqual($0) } ?? false
+        }
+
+        /// Returns true if an attribute of the current element is `xlink:href`.
+        func isLink(_ namespace: XMLText, _ name: XMLText) -> Bool {
+            name == "href"
+                && (namespace == "http://www.w3.org/1999/xlink"
+                    || namespace.isEmpty && isRemoteByName)
+        }
+    }
+
+    /// The current BaseURL, or another element whose text is a URL.
+    struct OpenReference {
+        /// Its `serviceLocation`.
+        var location = ""
+        /// Its text so far; nil outside such elements.
+        private var bytes: [UInt8]?
+
+        mutating func begin() {
+            bytes = []
+            location = ""
+        }
+
+        /// Adds a text, unless no element is open; returns false if it is longer than URLs may be.
+        mutating func append(_ text: XMLText) -> Bool {
+            bytes?.append(contentsOf: text.bytes)
+            return bytes?.count ?? 0 <= WireLimits.urlBytes
+        }
+
+        /// Ends a URL (xs:anyURI): white space at its ends, including line ends, is not part of it.
+        mutating func end() -> DASHManifest.BaseURL? {
+            guard let bytes else { return nil }
+            self.bytes = nil
+            let isText = { (byte: UInt8) in byte > ASCII.space }
+            let first = bytes.firstIndex(where: isText) ?? 0
+            let last = bytes.lastIndex(where: isText).map { $0 + 1 } ?? 0
+            return DASHManifest.BaseURL(
+                reference: String(decoding: bytes[first..<last], as: UTF8.self),
+                location: location)
+        }
     }
 }
 

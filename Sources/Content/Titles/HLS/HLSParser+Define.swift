@@ -19,7 +19,7 @@ extension HLSParser {
             value = string(given.value)
         } else if let attribute = attributes["IMPORT"] {
             name = string(attribute.value)
-            guard let imports else {
+            guard let imports = options.imports else {
                 throw failure(
                     .manifestMalformed,
                     "EXT-X-DEFINE imports \(Redaction.shown(name)), but no multivariant playlist "
@@ -33,7 +33,7 @@ extension HLSParser {
             value = imported
         } else if let attribute = attributes["QUERYPARAM"] {
             name = string(attribute.value)
-            guard let given = Self.queryParameter(name, of: base.url) else {
+            guard let given = Self.queryParameter(name, of: bases.url.url) else {
                 throw failure(
                     .manifestMalformed,
                     "the playlist's URL has no query parameter \(Redaction.shown(name))")

@@ -24,11 +24,11 @@ extension HLSParser {
                 .manifestTooMany,
                 "more than \(HLSPlaylist.maxSegmentsPerPlaylist) segments are listed")
         }
-        if let lastURI, isSame(lastURI, text) {
+        if let added = last.added, isSame(added, text) {
             playlist.segments.appendOfSameObject(attributes(role, range, seconds, kilobits))
-        } else if namingBase == nil, let queryStart = base.plainQueryStart(bytes, text) {
+        } else if bases.naming == nil, let queryStart = bases.url.plainQueryStart(bytes, text) {
             playlist.segments.append(
-                attributes(role, range, seconds, kilobits), at: base, bytes, text,
+                attributes(role, range, seconds, kilobits), at: bases.url, bytes, text,
                 queryStart: queryStart)
         } else {
             var segment = ManifestSegment(
@@ -37,7 +37,7 @@ extension HLSParser {
             segment.isClear = later.isClear
             playlist.segments.append(segment)
         }
-        lastURI = text
+        last.added = text
         let urlBytes = playlist.segments.urlBytes
         if urlBytes > WireLimits.urlBytesPerAsset {
             throw failure(

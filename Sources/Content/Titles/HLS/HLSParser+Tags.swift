@@ -19,12 +19,12 @@ extension HLSParser {
     }
 
     mutating func takeVariant(_ value: Range<Int>) throws(Failure) {
-        if let pendingVariant {
-            try note(.hlsVariantURI, line: pendingVariant.line) {
+        if let variant = next.variant {
+            try note(.hlsVariantURI, line: variant.line) {
                 "no URI follows EXT-X-STREAM-INF"
             }
         }
-        pendingVariant = (line, track(try attributes(value)))
+        next.variant = (line, track(try attributes(value)))
     }
 
     mutating func takeMap(_ attributes: HLSAttributes) throws(Failure) {
@@ -118,7 +118,7 @@ extension HLSParser {
             playlist.steering = .success(steering)
         } catch {
             playlist.steering = .failure(
-                ContentSteering.failure("\(base.url)", "SERVER-URI: \(error.message)"))
+                ContentSteering.failure("\(bases.url.url)", "SERVER-URI: \(error.message)"))
         }
     }
 }

@@ -92,10 +92,8 @@ extension HLSParser {
             range = 0..<source.count
         }
         do throws(WebURLError) {
-            let url = try base.resolve(source, range)
-            let named = try namingBase?.resolve(source, range)
-            return ManifestReference(
-                url: url, named: named == url ? nil : named, line: Int32(line))
+            let (url, named) = try bases.resolve(source, range)
+            return ManifestReference(url: url, named: named, line: Int32(line))
         } catch {
             throw failure(
                 error.rejection,

@@ -5,33 +5,24 @@ import WebURL
 /// Parses a playlist in one pass over its lines.
 struct HLSParser {
     let bytes: [UInt8]
-    let base: ReferenceBase
-    /// Base of keys, if it is not `base`.
-    let namingBase: ReferenceBase?
-    let imports: [String: String]?
-    let rendition: HLSPlaylist.Rendition
+    let bases: PlaylistBases
+    let options: Options
 
     var playlist = HLSPlaylist(kind: .media)
     var line = 0
     private var decision: KindDecision
     /// Broken rules.
     var findings: ManifestFindings
-    let takesSnapshots: Bool
-    /// EXT-X-STREAM-INF whose URI has not come yet, with its line.
-    var pendingVariant: (line: Int, track: Rendition)?
-    /// Tags that apply to the next segment.
-    var next = NextSegment()
+    /// Tags that apply to the next URI.
+    var next = NextURI()
     /// Tags that apply to all later segments.
     var later = LaterSegments()
     /// Tags and URIs that determine how the playlist ends.
     private var ending = Ending()
-    /// The last segment: its URI in `bytes`, and the end of its byte range.
-    private var lastSegment: (uri: Range<Int>, end: Int64?)?
-    /// The last added URI in `bytes`, shared by byte ranges of one object.
-    var lastURI: Range<Int>?
+    /// URIs that byte ranges of one object share.
+    var last = LastURIs()
     /// The live edge, if it is read.
     var edge = HLSEdge()
-    var readsEdge = false
 
     /// The kind of the playlist, as its tags determine it.
     private struct KindDecision {
@@ -43,7 +34,9 @@ struct HLSParser {
         var hasBoth = false
     }
 
-    struct NextSegment {
+    struct NextURI {
+        /// EXT-X-STREAM-INF, with its line.
+        var variant: (line: Int, track: Rendition)?
         /// EXTINF.
         var seconds: Double?
         /// True if an EXTINF announces the next URI.
@@ -63,6 +56,14 @@ struct HLSParser {
         var isClear = false
     }
 
+    /// Ranges of `bytes`.
+    struct LastURIs {
+        /// The last segment: its URI, and the end of its byte range.
+        var segment: (uri: Range<Int>, end: Int64?)?
+        /// The last added URI.
+        var added: Range<Int>?
+    }
+
     private struct Ending {
         /// EXT-X-ENDLIST.
         var hasEnded = false
@@ -73,23 +74,19 @@ struct HLSParser {
     }
 
     init(
-        bytes: [UInt8], url: WebURL, named: WebURL?, imports: [String: String]?,
-        rendition: HLSPlaylist.Rendition, policy: ManifestPolicy, takesSnapshots: Bool,
+        bytes: [UInt8], url: WebURL, named: WebURL?, options: Options,
         mixtureOf kind: HLSPlaylist.Kind?
     ) {
         self.bytes = bytes
-        base = ReferenceBase(url)
-        namingBase = named.flatMap { $0 == url ? nil : ReferenceBase($0) }
-        self.imports = imports
-        self.rendition = rendition
-        findings = ManifestFindings(policy, of: url)
-        self.takesSnapshots = takesSnapshots
+        bases = PlaylistBases(url, named: named)
+        self.options = options
+        findings = ManifestFindings(options.policy, of: url)
         decision = KindDecision(isKnown: kind != nil, isMixture: kind != nil)
         if let kind { playlist.kind = kind }
     }
 
     func failure(_ code: FailureCode, _ what: String, line: Int? = nil) -> Failure {
-        Failure(code, at: Self.location(base.url, line: line ?? self.line), what)
+        Failure(code, at: Self.location(bases.url.url, line: line ?? self.line), what)
     }
 
     /// - Parameter line: from 1; 0 for none.
@@ -105,7 +102,7 @@ struct HLSParser {
         _ rule: ManifestRule, line: Int? = nil, _ what: () -> String
     ) throws(Failure) {
         let line = line ?? self.line
-        let url = base.url
+        let url = bases.url.url
         try findings.note(rule, line: line, what) {
             Failure(.manifestMalformed, at: Self.location(url, line: line), $0)
         }
@@ -196,9 +193,9 @@ struct HLSParser {
     }
 
     private mutating func finish() throws(Failure) -> HLSPlaylist {
-        if let pendingVariant {
+        if let variant = next.variant {
             throw failure(
-                .manifestMalformed, "no URI follows EXT-X-STREAM-INF", line: pendingVariant.line)
+                .manifestMalformed, "no URI follows EXT-X-STREAM-INF", line: variant.line)
         }
         line = 0
         switch playlist.kind {
@@ -216,7 +213,7 @@ struct HLSParser {
             }
             playlist.isLive =
                 !ending.hasEnded && (ending.firstSegmentLine != nil || decision.isKnown)
-            if playlist.isLive, !takesSnapshots {
+            if playlist.isLive, !options.takesSnapshots {
                 throw failure(
                     .manifestLive,
                     "the playlist has no EXT-X-ENDLIST: it is live, or it was cut short")
@@ -238,10 +235,10 @@ struct HLSParser {
     // MARK: Lines
 
     private mutating func takeURI(_ text: Range<Int>) throws(Failure) {
-        if var track = pendingVariant?.track {
+        if var track = next.variant?.track {
             track.id = string(text)
             try addChild(text, .variant, track)
-            pendingVariant = nil
+            next.variant = nil
             next.isAnnounced = false
             return
         }
@@ -261,20 +258,21 @@ struct HLSParser {
             takeEdgeSegment(row: -1, seconds: seconds)
             return
         }
-        try add(text, rendition.segmentRole, range, seconds, range == nil ? later.kilobits : 0)
+        try add(
+            text, options.rendition.segmentRole, range, seconds, range == nil ? later.kilobits : 0)
         takeEdgeSegment(row: playlist.segments.count - 1, seconds: seconds)
     }
 
     /// Returns the byte range of the segment with the URI `text`; nil for the whole object.
     private mutating func takeRange(_ text: Range<Int>) throws(Failure) -> SegmentRange? {
         guard let (length, given) = next.range else {
-            lastSegment = (text, nil)
+            last.segment = (text, nil)
             return nil
         }
         next.range = nil
         var offset = given
-        if offset == nil, let lastSegment, let end = lastSegment.end,
-            isSame(lastSegment.uri, text)
+        if offset == nil, let segment = last.segment, let end = segment.end,
+            isSame(segment.uri, text)
         {
             offset = end
         }
@@ -285,9 +283,9 @@ struct HLSParser {
         }
         let first = offset ?? 0
         // Both are below 10^18.
-        lastSegment = (text, first + length)
+        last.segment = (text, first + length)
         guard first + length < 1_000_000_000_000_000_000 else {
-            lastSegment = (text, nil)
+            last.segment = (text, nil)
             try note(.hlsRange) { "EXT-X-BYTERANGE ends beyond the maximum file size" }
             return nil
         }
@@ -305,7 +303,7 @@ struct HLSParser {
         let colon = text.first { bytes[$0] == ASCII.colon } ?? text.upperBound
         let value = min(colon + 1, text.upperBound)..<text.upperBound
         let tag = String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self)
-        if readsEdge { try takeEdge(tag, value) }
+        if options.readsEdge { try takeEdge(tag, value) }
         switch tag {
         case "#EXT-X-STREAM-INF":
             guard try decide(.multivariant) else { return }
@@ -353,7 +351,7 @@ struct HLSParser {
             guard try decide(.media) else { return }
             ending.hasEnded = true
         case "#EXT-X-SKIP":
-            if readsEdge { return }
+            if options.readsEdge { return }
             throw failure(
                 .manifestUnsupported, "a delta update (EXT-X-SKIP) is not the whole playlist")
         case "#EXT-X-TARGETDURATION":

@@ -95,8 +95,11 @@ package struct HLSPlaylist: Sendable {
     ) throws(Failure) -> HLSPlaylist {
         func parser(_ kind: Kind?) throws(Failure) -> HLSParser {
             var parser = HLSParser(
-                bytes: bytes, url: url, named: named, imports: imports, rendition: rendition,
-                policy: policy, takesSnapshots: takesSnapshots, mixtureOf: kind)
+                bytes: bytes, url: url, named: named,
+                options: HLSParser.Options(
+                    imports: imports, rendition: rendition, policy: policy,
+                    takesSnapshots: takesSnapshots),
+                mixtureOf: kind)
             try parser.checkForm(contentType: contentType)
             return parser
         }
@@ -109,5 +112,19 @@ package struct HLSPlaylist: Sendable {
         // The first pass determines which tags count.
         var second = try parser(first.kindOfMixture)
         return try second.run()
+    }
+}
+
+extension HLSParser {
+    /// How the caller uses a playlist.
+    struct Options {
+        /// Variables of the multivariant playlist that refers to this one; nil without one.
+        var imports: [String: String]?
+        var rendition = HLSPlaylist.Rendition.variant
+        var policy = ManifestPolicy.lenient
+        /// True captures a live playlist with its current segments.
+        var takesSnapshots = false
+        /// True reads what a player needs at the live edge, and accepts delta updates.
+        var readsEdge = false
     }
 }

@@ -8,7 +8,7 @@ extension HLSResolver {
         guard !request.isOptional, request.number > 0, entries.indices.contains(request.number),
             let track = entries[request.number].track
         else { return false }
-        return losses.lackableKind(of: track) != nil
+        return losses.canLack(track)
     }
 
     /// Notes that the playlist of a request cannot be fetched: see `mayLack`.
@@ -32,15 +32,16 @@ extension HLSResolver {
         guard playlist.kind == .multivariant, noteLosses() else { return false }
         var files: [Int32: LeftOutRendition] = [:]
         for child in playlist.children {
-            files[child.reference.line] = lost[child.reference.unlined]
+            files[child.reference.line] = lacks.files[child.reference.unlined]
         }
-        let choice = try HLSTracks(manifest).choice(options.tracks, without: files, of: losses)
+        let choice = try HLSTracks(lacks.manifest).choice(
+            options.tracks, without: files, of: losses)
         let base = entries[0].redirected ?? entries[0].reference.url
         entries[0].content = try HLSRewriter(
-            playlist, manifest, url: base, named: entries[0].reference.keyURL, choice: choice,
+            playlist, lacks.manifest, url: base, named: entries[0].reference.keyURL, choice: choice,
             storesKeys: !(options.leavesKeys ?? false), rules: rules
         ).body()
-        lacking = choice.leftOut
+        lacks.tracks = choice.leftOut
         try keep(playlist.children, without: choice.droppedLines, base)
         return !isComplete
     }
@@ -49,9 +50,9 @@ extension HLSResolver {
     private mutating func noteLosses() -> Bool {
         for entry in entries.dropFirst() {
             guard let file = entry.lost ?? file(lostBy: entry) else { continue }
-            lost[entry.reference.unlined] = file
+            lacks.files[entry.reference.unlined] = file
         }
-        return !lost.isEmpty
+        return !lacks.files.isEmpty
     }
 
     private func file(lostBy entry: Entry) -> LeftOutRendition? {
@@ -78,6 +79,18 @@ extension HLSResolver {
             Set(children.map(\.reference.url)).subtracting(kept.map(\.reference.url))
             .count
         try add(kept, base)
+    }
+}
+
+extension HLSResolver {
+    /// The renditions that the title does without.
+    struct Lacks {
+        /// The multivariant playlist as served, if the title may lack renditions.
+        var manifest: [UInt8] = []
+        /// By playlist, a file that it lists and that cannot be fetched.
+        var files: [ManifestReference: LeftOutRendition] = [:]
+        /// Tracks that list such a file.
+        var tracks: [LeftOutRendition] = []
     }
 }
 

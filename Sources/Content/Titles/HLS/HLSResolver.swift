@@ -52,34 +52,18 @@ package struct HLSResolver: Sendable {
     var entries: [Entry]
     var asked = 0
     var received = 0
-    private var totalBytes = 0
-    /// Entries of all playlists so far, with duplicates.
-    private var listed = 0
-    /// Bytes of their URLs.
-    private var listedBytes = 0
+    private var amounts = Amounts()
     var unchosenTracks = 0
     /// Files that cannot be fetched.
     let losses: TitleLosses
-    /// By playlist those that it lists.
-    var lost: [ManifestReference: LeftOutRendition] = [:]
-    /// Tracks that list such a file.
-    var lacking: [LeftOutRendition] = []
-    /// The multivariant playlist as served, if the title may lack renditions.
-    var manifest: [UInt8] = []
+    var lacks = Lacks()
     var keysLeft = 0
-    /// I-frame playlists, which a recording leaves out: they name byte ranges of segments.
-    private var leftOut: [HLSPlaylist.Child] = []
-    /// The renditions in the multivariant playlist of a recording; nil if it was not read.
-    private(set) var offers: HLSOffers?
-    /// The request that looks what has joined a recording; nil without one.
-    private var look: Look?
+    private var recorded = RecordedManifest()
     /// Indexes of the media playlists in `entries`.
     var indexes: [ManifestReference: Int] = [:]
 
     let options: TitleOptions
     let rules: KeyQueryRules
-
-    private enum Look: Sendable { case due, asked, answered }
 
     /// Starts with the manifest's URL.
     ///
@@ -107,7 +91,7 @@ package struct HLSResolver: Sendable {
         entries[0].playlist = manifest
         (asked, received) = (1, 1)
         if cursor.offered != nil, cursor.unreadSeconds >= RecordingCursor.maxUnreadSeconds {
-            look = .due
+            recorded.look = .due
         }
         for playlist in cursor.playlists where !playlist.hasEnded {
             do throws(WebURLError) {
@@ -132,8 +116,8 @@ package struct HLSResolver: Sendable {
             ManifestRequest(number: number, url: entries[number].reference.url.text)
         }
         asked += requests.count
-        guard look == .due else { return requests }
-        look = .asked
+        guard recorded.look == .due else { return requests }
+        recorded.look = .asked
         let url = entries[0].reference.url.text
         return requests + [ManifestRequest(number: entries.count, url: url, isOptional: true)]
     }
@@ -141,16 +125,19 @@ package struct HLSResolver: Sendable {
     /// Adds the multivariant playlist that shows what has joined a recording; nil if it cannot be
     /// read.
     mutating func receive(offers body: [UInt8]?) {
-        look = .answered
+        recorded.look = .answered
         let url = entries[0].reference.url
         guard let body, let playlist = try? HLSPlaylist.parse(body, url: url, takesSnapshots: true),
             playlist.kind == .multivariant
         else { return }
-        offers = HLSOffers(body, options.tracks)
+        recorded.offers = HLSOffers(body, options.tracks)
     }
 
+    /// The renditions in the multivariant playlist of a recording; nil if it was not read.
+    var offers: HLSOffers? { recorded.offers }
+
     /// True if the multivariant playlist was requested since the recording's last pass.
-    var hasLooked: Bool { offers != nil || look == .answered }
+    var hasLooked: Bool { offers != nil || recorded.look == .answered }
 
     /// Variables of the manifest (EXT-X-DEFINE).
     var variables: [String: String] { entries[0].playlist?.variables ?? [:] }
@@ -166,7 +153,7 @@ package struct HLSResolver: Sendable {
 
     /// True if every playlist was received.
     package var isComplete: Bool {
-        received == entries.count && (look == nil || look == .answered)
+        received == entries.count && (recorded.look == nil || recorded.look == .answered)
     }
 
     /// Adds the body of a playlist.
@@ -187,13 +174,7 @@ package struct HLSResolver: Sendable {
         else { return }
         let entry = entries[request.number]
         let base = try entry.reference.redirected(to: finalURL)
-        totalBytes += body.count
-        if totalBytes > Self.playlistBytes {
-            throw Failure(
-                .manifestTooLarge, at: .manifest("\(entry.reference.url)"),
-                "the title's playlists are larger than "
-                    + "\(Self.playlistBytes) bytes together")
-        }
+        try amounts.addPlaylist(bytes: body.count, of: entry.reference.url)
         var choice = HLSTracks.Choice()
         var playlist = try HLSPlaylist.parse(
             body, url: base, named: entry.reference.keyURL,
@@ -201,15 +182,7 @@ package struct HLSResolver: Sendable {
             rendition: entry.rendition, contentType: contentType,
             takesSnapshots: options.takesSnapshots ?? options.records ?? false,
             policy: options.policy)
-        listed += playlist.segments.count
-        if listed > Self.listedObjects { throw tooManyObjects() }
-        listedBytes += playlist.segments.urlBytes
-        if listedBytes > Self.listedBytes {
-            throw Failure(
-                .manifestTooMany, at: .manifest("\(entries[0].reference.url)"),
-                "the URLs that the title's playlists list total "
-                    + "\(listedBytes) bytes; at most \(Self.listedBytes) are allowed")
-        }
+        try amounts.add(playlist.segments, of: entries[0].reference.url)
         if playlist.kind == .multivariant {
             guard request.number == 0 else {
                 throw Failure(
@@ -220,7 +193,7 @@ package struct HLSResolver: Sendable {
             if !options.tracks.isEverything {
                 choice = try HLSTracks(body).choice(options.tracks)
             }
-            if !losses.mayLack.isEmpty { manifest = body }
+            if !losses.mayLack.isEmpty { lacks.manifest = body }
             try addChildren(of: playlist, base, without: choice.droppedLines)
         }
         let leavesKeys = options.leavesKeys ?? false
@@ -238,7 +211,7 @@ package struct HLSResolver: Sendable {
             }
         } else if options.records ?? false {
             entries[request.number].text = content ?? body
-            offers = HLSOffers(body, options.tracks)
+            recorded.offers = HLSOffers(body, options.tracks)
         }
         entries[request.number].content = content
         entries[request.number].bytes = Int64(body.count)
@@ -248,9 +221,9 @@ package struct HLSResolver: Sendable {
         received += 1
     }
 
-    private func tooManyObjects() -> Failure {
+    private static func tooManyObjects(_ url: WebURL) -> Failure {
         Failure(
-            .manifestTooMany, at: .manifest("\(entries[0].reference.url)"),
+            .manifestTooMany, at: .manifest("\(url)"),
             "the title has more than "
                 + "\(WireLimits.segmentsPerAsset) objects")
     }
@@ -262,7 +235,7 @@ package struct HLSResolver: Sendable {
         unchosenTracks = Set(unchosen.map(\.reference.url)).count
         var children = playlist.children.filter { !dropped.contains($0.reference.line) }
         if options.records ?? false {
-            leftOut = children.filter { $0.rendition == .iFrames }
+            recorded.leftOut = children.filter { $0.rendition == .iFrames }
             children.removeAll { $0.rendition == .iFrames }
         }
         try add(children, base)
@@ -273,8 +246,8 @@ package struct HLSResolver: Sendable {
     /// Returns true if `next` has requests for them.
     mutating func addPlaylistsLeftOut() throws(Failure) -> Bool {
         precondition(isComplete, "playlists are left out until the others were received")
-        try add(leftOut, entries[0].redirected ?? entries[0].reference.url)
-        leftOut = []
+        try add(recorded.leftOut, entries[0].redirected ?? entries[0].reference.url)
+        recorded.leftOut = []
         return !isComplete
     }
 
@@ -331,13 +304,15 @@ package struct HLSResolver: Sendable {
 
     func gathered() throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(
-            manifests: entries.map(\.reference), expected: listed, rules: rules)
+            manifests: entries.map(\.reference), expected: amounts.listed, rules: rules)
         let media = mediaIndexes.map { entries[$0] }
         let session = sessionObjects
         for object in session where object.role == .key { try collector.add(object) }
         for entry in media {
             if let playlist = entry.playlist { try collector.add(playlist.segments) }
-            if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
+            if collector.segments.count > WireLimits.segmentsPerAsset {
+                throw Self.tooManyObjects(entries[0].reference.url)
+            }
         }
         if isComplete,
             collector.segments.count == session.count(where: { $0.role == .key })
@@ -352,13 +327,15 @@ package struct HLSResolver: Sendable {
             try collector.add(
                 entry.reference, bytes: entry.bytes, sha256: entry.sha256, content: entry.content)
         }
-        if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
+        if collector.segments.count > WireLimits.segmentsPerAsset {
+            throw Self.tooManyObjects(entries[0].reference.url)
+        }
         try collector.checkFolders()
         var segments = collector.segments
         for entry in entries {
             if let playlist = entry.playlist { segments.warnings.add(playlist.warnings) }
         }
-        segments.leftOut = lacking
+        segments.leftOut = lacks.tracks
         return segments
     }
 
@@ -373,5 +350,44 @@ package struct HLSResolver: Sendable {
             return ManifestSegments()
         }
         return playlist.segments
+    }
+}
+
+extension HLSResolver {
+    /// Amounts of all playlists of a title so far. Each call throws beyond the limit.
+    private struct Amounts {
+        private var playlistBytes = 0
+        /// Entries with duplicates.
+        private(set) var listed = 0
+        /// Bytes of their URLs.
+        private var listedBytes = 0
+
+        /// Adds a body.
+        mutating func addPlaylist(bytes: Int, of url: WebURL) throws(Failure) {
+            playlistBytes += bytes
+            guard playlistBytes <= HLSResolver.playlistBytes else {
+                throw Failure(
+                    .manifestTooLarge, at: .manifest("\(url)"),
+                    "the title's playlists are larger than "
+                        + "\(HLSResolver.playlistBytes) bytes together")
+            }
+        }
+
+        /// Adds the entries of a playlist.
+        ///
+        /// - Parameter url: of the title's manifest.
+        mutating func add(_ segments: ManifestSegments, of url: WebURL) throws(Failure) {
+            listed += segments.count
+            guard listed <= HLSResolver.listedObjects else {
+                throw HLSResolver.tooManyObjects(url)
+            }
+            listedBytes += segments.urlBytes
+            guard listedBytes <= HLSResolver.listedBytes else {
+                throw Failure(
+                    .manifestTooMany, at: .manifest("\(url)"),
+                    "the URLs that the title's playlists list total "
+                        + "\(listedBytes) bytes; at most \(HLSResolver.listedBytes) are allowed")
+            }
+        }
     }
 }

@@ -74,9 +74,9 @@ extension HLSPlaylist {
         _ bytes: [UInt8], url: WebURL, imports: [String: String]? = nil
     ) throws(Failure) -> (playlist: HLSPlaylist, edge: HLSEdge) {
         var parser = HLSParser(
-            bytes: bytes, url: url, named: nil, imports: imports, rendition: .variant,
-            policy: .lenient, takesSnapshots: true, mixtureOf: .media)
-        parser.readsEdge = true
+            bytes: bytes, url: url, named: nil,
+            options: HLSParser.Options(imports: imports, takesSnapshots: true, readsEdge: true),
+            mixtureOf: .media)
         try parser.checkForm(contentType: nil)
         let playlist = try parser.run()
         var edge = parser.edge
@@ -91,7 +91,7 @@ extension HLSParser {
     ///
     /// - Parameter row: its index in the playlist's segments; -1 for a gap.
     mutating func takeEdgeSegment(row: Int, seconds: Double?) {
-        guard readsEdge else { return }
+        guard options.readsEdge else { return }
         let seconds = seconds ?? edge.targetSeconds
         edge.segments.append(
             HLSEdge.Segment(row: row, seconds: seconds, dateSeconds: edge.nextDateSeconds))

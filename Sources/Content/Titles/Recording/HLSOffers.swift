@@ -67,3 +67,17 @@ extension RecordingCursor {
         return joined
     }
 }
+
+extension HLSResolver {
+    /// The multivariant playlist of a recording.
+    struct RecordedManifest {
+        enum Look: Sendable { case due, asked, answered }
+
+        /// I-frame playlists, which a recording leaves out: they name byte ranges of segments.
+        var leftOut: [HLSPlaylist.Child] = []
+        /// Its renditions; nil if it was not read.
+        var offers: HLSOffers?
+        /// The request that looks what has joined the recording; nil without one.
+        var look: Look?
+    }
+}

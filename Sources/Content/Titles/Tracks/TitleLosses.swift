@@ -28,13 +28,25 @@ struct TitleLosses: Sendable {
         return files[key.text]
     }
 
-    /// Returns the kind of a rendition that the title may lack; nil for others.
-    func lackableKind(of rendition: Rendition) -> RenditionKind? {
+    /// True for a rendition that the title may lack.
+    func canLack(_ rendition: Rendition) -> Bool {
+        kind(of: rendition).map(mayLack.contains) ?? false
+    }
+
+    /// Returns a lost file as the reason why a track that lists it is left out.
+    func reason(
+        _ file: LeftOutRendition, _ track: Rendition, name: String
+    ) -> LeftOutRendition {
+        let attributes = TrackSelection.attributes(track)
+        return file.reason(
+            for: kind(of: track), name: name, attributes: attributes == name ? nil : attributes)
+    }
+
+    /// Returns the kind of a rendition; nil if the manifest does not specify it.
+    private func kind(of rendition: Rendition) -> RenditionKind? {
         // A variant whose manifest names neither codecs nor a resolution is one all the same.
-        let kind =
-            rendition.isVariant && rendition.kind == .other
+        rendition.isVariant && rendition.kind == .other
             ? .video : RenditionKind(rawValue: rendition.kind.rawValue)
-        return kind.flatMap { mayLack.contains($0) ? $0 : nil }
     }
 
     /// Returns a file that turned out to be lost; nil for a URL without a key.
@@ -48,7 +60,7 @@ extension TrackSelection {
     /// reason for each of these.
     ///
     /// A variant leaves with all members of its group of audio or video. Throws the failure of a lost
-    /// file if the title cannot do without a track that lists it, else as `wanted` does.
+    /// file, with the track, if the title cannot do without one that lists it; else as `wanted` does.
     ///
     /// - Parameters:
     ///   - files: for each track a lost file that it lists; nil for none.
@@ -58,15 +70,16 @@ extension TrackSelection {
         names: [String]
     ) throws(Failure) -> (wanted: [Bool], leftOut: [LeftOutRendition]) {
         let all = try wanted(tracks)
-        let files = lost(tracks, files)
-        guard let first = files.lazy.compactMap({ $0 }).first else { return (all, []) }
-        var leftOut: [LeftOutRendition] = []
-        for (index, file) in files.enumerated() {
-            guard let file else { continue }
-            guard let kind = losses.lackableKind(of: tracks[index]),
-                leftOut.count < WireLimits.leftOutRenditions
-            else { throw file.failure }
-            leftOut.append(file.reason(for: kind, name: names[index]))
+        let files = filesLost(by: tracks, files)
+        let lost = tracks.indices.compactMap { index in
+            files[index].map {
+                Loss(index: index, reason: losses.reason($0, tracks[index], name: names[index]))
+            }
+        }
+        guard let first = lost.first else { return (all, []) }
+        for (count, loss) in lost.enumerated()
+        where !losses.canLack(tracks[loss.index]) || count >= WireLimits.leftOutRenditions {
+            throw loss.failure
         }
         let wanted: [Bool]
         do throws(Failure) {
@@ -80,15 +93,24 @@ extension TrackSelection {
         }
         let sound = tracks.indices.filter { isAudio($0) && all[$0] }
         if !sound.isEmpty, !tracks.indices.contains(where: { isAudio($0) && wanted[$0] }) {
-            throw sound.lazy.compactMap { files[$0] }.first?.failure ?? first.failure
+            throw (lost.first { sound.contains($0.index) } ?? first).failure
         }
-        return (wanted, leftOut)
+        return (wanted, lost.map(\.reason))
+    }
+
+    /// A track that lists a lost file.
+    private struct Loss {
+        let index: Int
+        let reason: LeftOutRendition
+
+        /// The failure of a title that needs the track.
+        var failure: Failure { reason.failure("needed by \(reason.label)") }
     }
 
     /// Adds the variants whose group of audio or video has only lost members, and ignores tracks that
     /// are not selected.
-    private func lost(
-        _ tracks: [Rendition], _ files: [LeftOutRendition?]
+    private func filesLost(
+        by tracks: [Rendition], _ files: [LeftOutRendition?]
     ) -> [LeftOutRendition?] {
         var files = files
         var members: [String: [Int]] = [:]

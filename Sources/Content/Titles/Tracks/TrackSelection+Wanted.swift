@@ -177,11 +177,18 @@ extension TrackSelection {
 
     /// Returns a track's attributes for messages.
     static func text(_ track: Rendition) -> String {
+        attributes(track) ?? "one without attributes"
+    }
+
+    /// Returns a track's attributes, such as `1280x720 2400 kbit/s avc1.64001f`; nil for none.
+    static func attributes(_ track: Rendition) -> String? {
         var words: [String] = []
         if let language = track.language { words.append(String(language.prefix(35))) }
-        if let height = track.height { words.append("\(height) lines") }
+        if let height = track.height {
+            words.append(track.width.map { "\($0)x\(height)" } ?? "\(height) lines")
+        }
         if let bits = track.bandwidth { words.append("\(Rendition.kilobits(bits)) kbit/s") }
         if let codecs = track.codecs { words.append(String(codecs.prefix(60))) }
-        return words.isEmpty ? "one without attributes" : words.joined(separator: " ")
+        return words.isEmpty ? nil : words.joined(separator: " ")
     }
 }

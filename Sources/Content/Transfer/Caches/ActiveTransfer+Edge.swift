@@ -4,7 +4,7 @@ internal import Model
 // for objects of the edge's host.
 extension ActiveTransfer {
     /// The URL on the wire: `url`, or the same path at the edge.
-    var requestedURL: String { Self.requestedURL(url, edge: request.edge) }
+    var requestedURL: String { Self.requestedURL(url, edge: request.access.edge) }
 
     private static func requestedURL(_ url: String, edge: String?) -> String {
         guard let edge, let start = url.firstRange(of: "://") else { return url }
@@ -18,14 +18,14 @@ extension ActiveTransfer {
     static func profile(
         of request: TransferRequest, _ lane: OriginState, _ url: String, _ loop: TransferLoop
     ) -> OriginProfile {
-        let requested = requestedURL(url, edge: request.edge)
-        let origin = request.edge == nil ? nil : originName(of: requested)
+        let requested = requestedURL(url, edge: request.access.edge)
+        let origin = request.access.edge == nil ? nil : originName(of: requested)
         return loop.profiles.profile(of: origin ?? lane.origin, url: requested)
     }
 
     /// Host and port to connect to instead of those of `requestedURL`; nil for those.
     var connectTarget: String? {
-        guard request.edge != nil, requestedURL != url, let pop = originName(of: url),
+        guard request.access.edge != nil, requestedURL != url, let pop = originName(of: url),
             let start = pop.firstRange(of: "://")
         else { return nil }
         let authority = pop[start.upperBound...]

@@ -18,7 +18,7 @@ extension ActiveTransfer {
                 easy.header("Retry-After"), date: easy.header("Date"))
             return finish(statusFailure(status), retryAfterSeconds: retryAfter)
         }
-        let limit = request.followsRedirects ? Self.maximumRedirects : 0
+        let limit = request.access.followsRedirects ? Self.maximumRedirects : 0
         do throws(Failure) {
             move(to: try route.redirected(to: location, atMost: limit), later: false)
         } catch {

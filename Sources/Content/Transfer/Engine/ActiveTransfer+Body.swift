@@ -29,15 +29,15 @@ extension ActiveTransfer {
             }
             let body = BodyWriter(digests: digests, refusesPages: false)
             body.object = partial.object
-            if body.object == nil { body.sink = request.resumption?.sink }
-            transfer.set(receivedBytes: partial.record.bytes)
+            if body.object == nil { body.sink = request.delivery.resumption?.sink }
+            transfer.begin(at: partial.record.bytes)
             receive(Receiving(body: body, terms: terms), resuming: partial)
         }
     }
 
     /// Begins a body at its start, with the digests to compare.
     private func begin(_ terms: BodyTerms, _ mayWait: Bool) throws(Failure) {
-        transfer.set(receivedBytes: 0)
+        transfer.begin(at: 0)
         // The old partial body is useless, but its name is needed.
         transfer.partial?.object?.discard()
         let body = BodyWriter(
@@ -45,7 +45,7 @@ extension ActiveTransfer {
             refusesPages: PageRules(request).refusesPages)
         var receiving = Receiving(body: body, terms: terms)
         receiving.terms.announced = nil
-        switch request.destination {
+        switch request.delivery.destination {
         case .object(let open):
             guard mayWait, isWorthAThread(terms.wantedBytes) else {
                 body.object = try open(terms.wantedBytes)
@@ -58,14 +58,15 @@ extension ActiveTransfer {
         }
         // Only now: opening a sink may empty it, and the receiver of this report starts the other
         // parts.
-        if let large = terms.announced { _ = try request.split?.begin(large, nil) }
+        if let large = terms.announced { _ = try request.delivery.split?.begin(large, nil) }
         if !life.isOpening { receive(receiving.restarted(now: MonotonicClock.nowSeconds)) }
     }
 
     /// Returns whether another thread opens the destination; for a short body on a local disk, that
     /// would take longer.
     private func isWorthAThread(_ bytes: Int64?) -> Bool {
-        request.opensInBackground || bytes.map { $0 >= loop.options.backgroundOpenBytes } ?? true
+        request.delivery.opensInBackground
+            || bytes.map { $0 >= loop.options.backgroundOpenBytes } ?? true
     }
 
     /// Starts to receive the body at its open destination.
@@ -161,7 +162,7 @@ extension ActiveTransfer {
     }
 
     private func considerSplit(next count: Int) throws(Failure) {
-        guard let rule = request.split, case .receiving(let receiving) = life.phase,
+        guard let rule = request.delivery.split, case .receiving(let receiving) = life.phase,
             receiving.terms.split != nil
         else { return }
         let body = receiving.body
@@ -233,23 +234,24 @@ extension ActiveTransfer {
 
     /// Returns the received body without its digest, while the response's header is available.
     private func makeFetched(_ receiving: Receiving) -> Fetched {
-        var fetched = Fetched(finalURL: url)
+        var fetched = Fetched(response: Fetched.Response(finalURL: url))
         fetched.received.bytes = life.receivedBytes
         if let range = request.range, !range.isAlone { fetched.stated = easy.statedDigests }
         fetched.object = receiving.body.object
-        if case .memory = request.destination { fetched.body = receiving.body.memory }
+        if case .memory = request.delivery.destination { fetched.body = receiving.body.memory }
         fetched.isFirstPart = receiving.terms.isFirstPart
-        fetched.etag = easy.header("ETag")
-        fetched.lastModified = easy.header("Last-Modified")
-        fetched.validator = Validator.kept(
-            etag: fetched.etag, lastModified: fetched.lastModified, date: easy.header("Date"))
-        fetched.contentType = easy.header("Content-Type")
-        if request.edge != nil {
-            fetched.cache = CacheHeaders { [easy] in easy.headers($0) }.answer
+        fetched.response.etag = easy.header("ETag")
+        fetched.response.lastModified = easy.header("Last-Modified")
+        fetched.response.validator = Validator.kept(
+            etag: fetched.response.etag, lastModified: fetched.response.lastModified,
+            date: easy.header("Date"))
+        fetched.response.contentType = easy.header("Content-Type")
+        if request.access.edge != nil {
+            fetched.response.cache = CacheHeaders { [easy] in easy.headers($0) }.answer
         }
-        fetched.answeredSeconds = AnswerTime.seconds(
+        fetched.response.answeredSeconds = AnswerTime.seconds(
             date: easy.header("Date"), age: easy.header("Age"))
-        fetched.freshSeconds = freshSeconds
+        fetched.response.freshSeconds = freshSeconds
         return fetched
     }
 

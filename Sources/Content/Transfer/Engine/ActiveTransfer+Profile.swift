@@ -3,7 +3,7 @@ internal import Model
 
 /// Settings for a transfer at its present origin.
 extension ActiveTransfer {
-    var timeouts: TransferTimeouts { request.ownTimeouts ?? profile.timeouts }
+    var timeouts: TransferTimeouts { request.access.ownTimeouts ?? profile.timeouts }
 
     var maximumBytes: Int64 { min(request.expected.maximumBytes, profile.maximumBytes) }
 

@@ -41,7 +41,9 @@ extension ActiveTransfer {
 
     /// Sets the record by which the body may later be resumed.
     func setResumable(_ receiving: inout Receiving, resuming partial: PartialBody?) {
-        guard let resumption = request.resumption, receiving.body.hasDestination else { return }
+        guard let resumption = request.delivery.resumption, receiving.body.hasDestination else {
+            return
+        }
         receiving.leaving = makeRecord(
             above: resumption.minimumBytes, receiving.terms, resuming: partial)
         guard let leaving = receiving.leaving else { return }
@@ -78,7 +80,7 @@ extension ActiveTransfer {
     }
 
     private func nextNote(after bytes: Int64) -> Int64 {
-        bytes + max(request.resumption?.noteBytes ?? .max >> 1, 1)
+        bytes + max(request.delivery.resumption?.noteBytes ?? .max >> 1, 1)
     }
 
     /// Returns `leaving` with the present progress; nil if that must not be resumed.
@@ -98,7 +100,7 @@ extension ActiveTransfer {
         guard let receiving = life.receiving,
             let record = recordNow(receiving.leaving, receiving.body)
         else { return }
-        request.resumption?.note(receiving.body.object, record)
+        request.delivery.resumption?.note(receiving.body.object, record)
     }
 
     // MARK: Stopping in favor of others
@@ -120,7 +122,7 @@ extension ActiveTransfer {
     /// Returns the record for resuming the body after a stop, however short it is.
     private func recordToLeave(_ receiving: Receiving) -> PartialRecord? {
         if let leaving = receiving.leaving { return leaving }
-        guard request.resumption != nil else { return nil }
+        guard request.delivery.resumption != nil else { return nil }
         let resumed = life.resumedBytes > 0 ? partial : nil
         return makeRecord(above: 0, receiving.terms, resuming: resumed)
     }
@@ -144,7 +146,7 @@ extension ActiveTransfer {
                 receiving?.body.object?.discard()
                 transfer.partial = nil
             }
-            transfer.set(receivedBytes: 0)
+            transfer.begin(at: 0)
             return isUntouched
         }
         transfer.partial = takeReceived(receiving)
@@ -165,7 +167,7 @@ extension ActiveTransfer {
 
     /// Minimum received bytes that are kept after `failure`; what an earlier attempt has kept stays.
     private func minimumBytes(after failure: Failure) -> Int64 {
-        guard let resumption = request.resumption else { return .max }
+        guard let resumption = request.delivery.resumption else { return .max }
         if life.resumedBytes > 0 { return life.resumedBytes }
         return failure.code == .workerCancelled
             ? resumption.minimumCancelledBytes : resumption.minimumBytes

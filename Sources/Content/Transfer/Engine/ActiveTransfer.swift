@@ -112,7 +112,7 @@ final class ActiveTransfer {
     }
 
     private func headerLines() -> [String] {
-        (route.isAtOrigin ? request.headers : []) + rangeLines
+        (route.isAtOrigin ? request.access.headers : []) + rangeLines
             + (request.validator.map { [Validator.condition($0)] } ?? [])
     }
 
@@ -143,27 +143,27 @@ final class ActiveTransfer {
     /// Ends a transfer whose object the origin has not changed.
     func finishUnchanged() {
         transfer.handle(.notModified)
-        var fetched = Fetched(finalURL: url)
+        var fetched = Fetched(response: Fetched.Response(finalURL: url))
         fetched.isUnchanged = true
-        fetched.freshSeconds = freshSeconds
+        fetched.response.freshSeconds = freshSeconds
         finish(TransferResult(.success(fetched)))
     }
 
     /// Ends a HEAD request with what the answer states.
     private func finishDescribed() {
         transfer.handle(.notModified)
-        var fetched = Fetched(finalURL: url)
-        fetched.lastModified = easy.header("Last-Modified")
-        fetched.validator = Validator.kept(
-            etag: easy.header("ETag"), lastModified: fetched.lastModified,
+        var fetched = Fetched(response: Fetched.Response(finalURL: url))
+        fetched.response.lastModified = easy.header("Last-Modified")
+        fetched.response.validator = Validator.kept(
+            etag: easy.header("ETag"), lastModified: fetched.response.lastModified,
             date: easy.header("Date"))
         var described = Fetched.Description()
-        described.modifiedSeconds = fetched.lastModified.flatMap { HTTPDate.seconds($0) }
+        described.modifiedSeconds = fetched.response.lastModified.flatMap { HTTPDate.seconds($0) }
         if easy.header("Content-Encoding") == nil {
             described.bytes = easy.header("Content-Length").flatMap { Int64($0) }
         }
         fetched.described = described
-        fetched.freshSeconds = freshSeconds
+        fetched.response.freshSeconds = freshSeconds
         finish(TransferResult(.success(fetched)))
     }
 
@@ -226,7 +226,7 @@ extension ActiveTransfer: CurlEasyDelegate {
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
         // A proxy is the operator's own; this socket does not show the address behind it.
         var rejection = profile.usesProxy ? nil : loop.options.addressPolicy.rejection(of: address)
-        if rejection == nil, !profile.usesProxy, request.admitsAddress?(address) == false {
+        if rejection == nil, !profile.usesProxy, request.access.admitsAddress?(address) == false {
             rejection = Failure(
                 .originAddressNotOfTarget,
                 "\(address.text) is not an address that this host had before the load")

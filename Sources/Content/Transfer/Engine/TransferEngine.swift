@@ -102,7 +102,7 @@ package final class TransferEngine: Sendable {
         let transfers = requests.map { request in
             Transfer(
                 id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, request: request,
-                siteMeter: request.site.map(meter), observer: observer,
+                siteMeter: request.owner.site.map(meter), observer: observer,
                 completion: completion)
         }
         guard scheduler.submit(transfers, now: MonotonicClock.nowSeconds) else {
@@ -242,13 +242,14 @@ package final class TransferEngine: Sendable {
 
     /// Ends every transfer of a group.
     package func cancelAll(group: String) {
-        cancel { $0.request.group == group }
+        cancel { $0.request.owner.group == group }
     }
 
     /// Ends every transfer of some jobs of a group.
     package func cancelAll(group: String, jobs: Set<JobID>) {
         cancel { transfer in
-            transfer.request.group == group && transfer.request.job.map(jobs.contains) == true
+            transfer.request.owner.group == group
+                && transfer.request.owner.job.map(jobs.contains) == true
         }
     }
 

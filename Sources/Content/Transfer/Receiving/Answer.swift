@@ -33,5 +33,5 @@ extension SHA256Digest {
 }
 
 extension TransferRequest {
-    var isGuarded: Bool { resumption?.isGuarded == true }
+    var isGuarded: Bool { delivery.resumption?.isGuarded == true }
 }

@@ -6,7 +6,7 @@ extension AnswerJudge {
     /// Offers an object for a split if it is longer than the request allows for a whole one, and
     /// if its origin serves ranges of it with a validator that its parts must have in common.
     func offerSplit(_ terms: inout BodyTerms, of length: Int64) {
-        guard let rule = request.split, length > rule.partBytes,
+        guard let rule = request.delivery.split, length > rule.partBytes,
             length <= rule.maximumBytes, easy.status == 200,
             easy.header("Accept-Ranges")?.lowercased() == "bytes",
             let validator = easy.strongValidator

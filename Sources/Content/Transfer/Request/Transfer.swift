@@ -11,6 +11,7 @@ package final class Transfer: Sendable {
     let siteMeter: ByteMeter?
     let completion: @Sendable (Transfer, TransferResult) -> Void
     private let received = Atomic<Int64>(0)
+    private let resumed = Atomic<Int64>(0)
     private let current = Mutex(TransferState.machine.initial)
     private let left: Mutex<PartialBody?>
     private let observer: Observer?
@@ -28,7 +29,7 @@ package final class Transfer: Sendable {
         self.siteMeter = siteMeter
         self.observer = observer
         self.completion = completion
-        left = Mutex(request.resumption?.partial)
+        left = Mutex(request.delivery.resumption?.partial)
     }
 
     /// The partial body of an earlier attempt, or of this one before it was stopped in favor of
@@ -40,6 +41,9 @@ package final class Transfer: Sendable {
 
     /// Bytes of the body so far.
     package var receivedBytes: Int64 { received.load(ordering: .relaxed) }
+
+    /// Bytes of the body that an earlier attempt received.
+    package var resumedBytes: Int64 { resumed.load(ordering: .relaxed) }
 
     package var state: TransferState { current.withLock { $0 } }
 
@@ -57,7 +61,11 @@ package final class Transfer: Sendable {
         observer?(from, event)
     }
 
-    func set(receivedBytes count: Int64) { received.store(count, ordering: .relaxed) }
+    /// Begins a body after its first `bytes`, which an earlier attempt received.
+    func begin(at bytes: Int64) {
+        received.store(bytes, ordering: .relaxed)
+        resumed.store(bytes, ordering: .relaxed)
+    }
 
     func add(receivedBytes count: Int) {
         received.wrappingAdd(Int64(count), ordering: .relaxed)

@@ -7,15 +7,9 @@ package import Storage
 package struct TransferRequest: Sendable {
     /// http or https.
     package var url: String
-    /// Group by which transfers are cancelled together: the lease.
-    package var group: String
-    /// The transfer's job, by which it can also be cancelled.
-    package var job: JobID?
-    /// Site whose bandwidth its bytes use; nil for none.
-    package var site: SiteID?
-    package var destination: Destination
-    /// True if a thread that may block opens the object, even for few bytes.
-    package var opensInBackground = false
+    package var owner: Owner
+    package var delivery: Delivery
+    package var access = Access()
     package var role: SegmentRole
     /// The requested bytes; nil for the whole object.
     package var range: ByteRange?
@@ -26,38 +20,59 @@ package struct TransferRequest: Sendable {
     /// True to ask for the object's length and date alone, by HEAD. The transfer then opens no
     /// destination and succeeds with `Fetched.described`.
     package var isHead = false
-    /// Rules for resuming an interrupted body; nil to disable.
-    package var resumption: Resumption?
     /// True if a web page is never the requested object, whatever the URL's extension.
     package var isManifest = false
-    /// Timeouts that replace the origin's; nil to use those.
-    package var ownTimeouts: TransferTimeouts?
-    /// The same timeouts; setting one of them sets all.
-    package var timeouts: TransferTimeouts {
-        get { ownTimeouts ?? TransferTimeouts() }
-        set { ownTimeouts = newValue }
-    }
-    /// Rule for splitting a whole object; nil to fetch it over one connection.
-    package var split: SplitRule?
-    /// "Name: value" lines in addition to those of every request. They are for the URL's origin
-    /// alone: a redirect to another one drops them.
-    package var headers: [String] = []
-    /// False if a redirect is a failure: `origin.redirected`.
-    package var followsRedirects = true
-    /// Host that the request is for, with its port, when the URL names a POP of a cache by its
-    /// address: Host, SNI and the certificate are those of this host. The result then has
-    /// `Fetched.cache`.
-    package var edge: String?
-    /// Restricts the addresses that the engine's policy admits; nil for no restriction. Called on a
-    /// loop, inside libcurl.
-    package var admitsAddress: (@Sendable (PeerAddress) -> Bool)?
 
     package init(url: String, group: String, destination: Destination, role: SegmentRole) {
         self.url = url
-        self.group = group
-        self.destination = destination
+        owner = Owner(group: group)
+        delivery = Delivery(destination: destination)
         self.role = role
         expected = Expectation(maximumBytes: role.maximumBytes)
+    }
+
+    /// Those for whom the object is fetched.
+    package struct Owner: Sendable {
+        /// Group by which transfers are cancelled together: the lease.
+        package var group: String
+        /// The transfer's job, by which it can also be cancelled.
+        package var job: JobID?
+        /// Site whose bandwidth its bytes use; nil for none.
+        package var site: SiteID?
+    }
+
+    /// Where the body goes, and in how many pieces.
+    package struct Delivery: Sendable {
+        package var destination: Destination
+        /// True if a thread that may block opens the object, even for few bytes.
+        package var opensInBackground = false
+        /// Rules for resuming an interrupted body; nil to disable.
+        package var resumption: Resumption?
+        /// Rule for splitting a whole object; nil to fetch it over one connection.
+        package var split: SplitRule?
+    }
+
+    /// Limits and additions of the HTTP requests.
+    package struct Access: Sendable {
+        /// "Name: value" lines in addition to those of every request. They are for the URL's origin
+        /// alone: a redirect to another one drops them.
+        package var headers: [String] = []
+        /// Timeouts that replace the origin's; nil to use those.
+        package var ownTimeouts: TransferTimeouts?
+        /// The same timeouts; setting one of them sets all.
+        package var timeouts: TransferTimeouts {
+            get { ownTimeouts ?? TransferTimeouts() }
+            set { ownTimeouts = newValue }
+        }
+        /// False if a redirect is a failure: `origin.redirected`.
+        package var followsRedirects = true
+        /// Host that the request is for, with its port, when the URL names a POP of a cache by its
+        /// address: Host, SNI and the certificate are those of this host. The result then has
+        /// `Fetched.Response.cache`.
+        package var edge: String?
+        /// Restricts the addresses that the engine's policy admits; nil for no restriction. Called
+        /// on a loop, inside libcurl.
+        package var admitsAddress: (@Sendable (PeerAddress) -> Bool)?
     }
 
     /// Expected properties of the object.
@@ -114,7 +129,7 @@ package struct TransferRequest: Sendable {
     package enum Destination: Sendable {
         /// An object of the site's storage. It is opened when the first byte arrives, with the
         /// number of bytes if known, and returned in the result for `commit`. Opened on a loop for
-        /// few bytes, else by a thread that may block (see `opensInBackground`). Bytes are written at
+        /// few bytes, else by a thread that may block (see `Delivery.opensInBackground`). Bytes are written at
         /// their offset in the whole file, unless `ByteRange.isAlone`.
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
         /// Memory; `expected.maximumBytes` should be small.

@@ -46,12 +46,7 @@ package struct Fetched: Sendable {
     package var body: [UInt8]?
     /// True if the object was split: `received` is its start only.
     package var isFirstPart = false
-    /// The URL after redirects; relative references in a manifest resolve against it.
-    package var finalURL: String
-    package var etag: String?
-    package var lastModified: String?
-    /// Value for the next `TransferRequest.validator`; nil if the origin gives none.
-    package var validator: String?
+    package var response: Response
     /// True if no body was sent, because the object of `TransferRequest.validator` is unchanged.
     package var isUnchanged = false
     /// The answer to a HEAD request; nil for other requests.
@@ -65,13 +60,22 @@ package struct Fetched: Sendable {
         package var modifiedSeconds: Int64?
     }
 
-    package var contentType: String?
-    /// The way a cache served the object; nil unless `TransferRequest.edge` is set.
-    package var cache: CacheAnswer?
-    /// Time of the response by the origin's clock, in seconds since 1970, plus its age in a cache;
-    /// nil if unknown.
-    package var answeredSeconds: Double?
-    /// Seconds for which a cache may use the response without asking again; nil if it states none,
-    /// and for segments of titles.
-    package var freshSeconds: Int?
+    /// What the last response's header states.
+    package struct Response: Sendable {
+        /// The URL after redirects; relative references in a manifest resolve against it.
+        package var finalURL: String
+        package var etag: String?
+        package var lastModified: String?
+        /// Value for the next `TransferRequest.validator`; nil if the origin gives none.
+        package var validator: String?
+        package var contentType: String?
+        /// The way a cache served the object; nil unless `TransferRequest.Access.edge` is set.
+        package var cache: CacheAnswer?
+        /// Time of the response by the origin's clock, in seconds since 1970, plus its age in a
+        /// cache; nil if unknown.
+        package var answeredSeconds: Double?
+        /// Seconds for which a cache may use the response without asking again; nil if it states
+        /// none, and for segments of titles.
+        package var freshSeconds: Int?
+    }
 }

@@ -21,19 +21,19 @@ enum CacheFinding: Equatable {
     }
 
     /// Adds a response to the counts.
-    func count(bytes: Int64, into counts: inout LoadCounts) {
+    func count(bytes: Int64, into cache: inout LoadCounts.Cache) {
         switch self {
         case .unknown: break
         case .hit(let age):
-            counts.cacheHits += 1
-            counts.cacheHitBytes += bytes
+            cache.hits += 1
+            cache.hitBytes += bytes
             guard let age else { return }
-            counts.cacheAges += 1
+            cache.ages += 1
             // A header may hold any number; a cache keeps nothing for a century.
-            counts.cacheAgeSeconds += Double(min(age, 3_153_600_000))
+            cache.ageSeconds += Double(min(age, 3_153_600_000))
         case .miss:
-            counts.cacheMisses += 1
-            counts.cacheMissBytes += bytes
+            cache.misses += 1
+            cache.missBytes += bytes
         }
     }
 }

@@ -23,7 +23,7 @@ extension LoadLoop {
                 return
             }
             let blockedUntil = source.startArrival()
-            if planned < blockedUntil { record.interval.counts.queued += 1 }
+            if planned < blockedUntil { record.interval.counts.pacing.queued += 1 }
             // An arrival that waited for a slot is not late because of this loop.
             countIfLate(plannedSeconds: max(planned, blockedUntil), atSeconds: now)
             arrive(next)
@@ -36,7 +36,7 @@ extension LoadLoop {
     /// Counts an arrival as late if a slot was free when it was due.
     func countIfLate(plannedSeconds: Double, atSeconds now: Double) {
         guard now - plannedSeconds > LoadHealth.lateSeconds, slots.hasFree else { return }
-        record.interval.counts.lateSends += 1
+        record.interval.counts.pacing.lateSends += 1
     }
 
     private var isViewers: Bool {
@@ -50,8 +50,8 @@ extension LoadLoop {
         }
         let target = source.nextTarget()
         if isViewers, viewers.isFull {
-            record.interval.counts.viewersRefused += 1
-            record.interval.counts.missedSends += 1
+            record.interval.counts.viewers.rejected += 1
+            record.interval.counts.pacing.missedSends += 1
         } else if !startViewer(ofTarget: target, plannedSeconds: plannedSeconds) {
             send(
                 WantedObject(index: nextObject(of: target)), .arrival,
@@ -72,7 +72,7 @@ extension LoadLoop {
     /// Counts the arrivals that are due up to `seconds`.
     func countDue(atSeconds seconds: Double) {
         guard life.isRunning else { return }
-        record.interval.counts.planned += source.countDue(atSeconds: seconds)
+        record.interval.counts.pacing.planned += source.countDue(atSeconds: seconds)
     }
 
     // MARK: Closed

@@ -93,7 +93,7 @@ extension LoadLoop {
             request, failure, countsAs: request.object.countsAs, atSeconds: now,
             isAfterLoad: isAfterLoad, isMeasured: isMeasured)
         if isRedirect {
-            record.interval.counts.redirects += 1
+            record.interval.counts.requests.redirects += 1
             record.interval.record(
                 LoopRecord.microseconds(now - request.plannedSeconds), .redirect)
         }

@@ -10,7 +10,7 @@ extension LoadLoop {
         plannedSeconds: Double
     ) {
         guard slots.hasFree else {
-            record.interval.counts.queued += 1
+            record.interval.counts.pacing.queued += 1
             slots.wait(
                 RequestQueue.Entry(
                     object: object, owner: owner, detour: detour, plannedSeconds: plannedSeconds))
@@ -44,7 +44,7 @@ extension LoadLoop {
                 request,
                 opensConnection: transports.capacity.opensConnections && owner.opensConnection)
             slots.add(request)
-            record.interval.counts.sent += 1
+            record.interval.counts.requests.sent += 1
         } catch {
             fail(error)
         }
@@ -58,7 +58,7 @@ extension LoadLoop {
         let now = clock.seconds
         request.begin(object, owner, detour, plannedSeconds: now, sentSeconds: now)
         slots.add(request)
-        record.interval.counts.sent += 1
+        record.interval.counts.requests.sent += 1
         ended(request, .failed(.originAddressNotOfTarget))
     }
 
@@ -79,9 +79,9 @@ extension LoadLoop {
             budget.spend()
             return false
         }
-        record.interval.counts.bytes += Int64(count)
+        record.interval.counts.requests.bytes += Int64(count)
         if life.phase == .draining, life.isAfterLoad(clock.seconds) {
-            record.interval.counts.bytesAfterEnd += Int64(count)
+            record.interval.counts.afterEnd.bytes += Int64(count)
         }
         return true
     }

@@ -60,9 +60,9 @@ extension LoadLoop {
         accountForViewers(toSeconds: min(boundary, clock.seconds))
         countDue(atSeconds: min(boundary, clock.seconds))
         record.takeCPU(isAfterLoad: life.hasLoadEnded(clock.seconds))
-        record.interval.counts.inFlight = Int64(slots.active.count)
-        record.interval.counts.backlog = source.backlog + Int64(slots.waitingCount)
-        record.interval.counts.viewers = Int64(viewers.count)
+        record.interval.counts.levels.inFlight = Int64(slots.active.count)
+        record.interval.counts.levels.backlog = source.backlog + Int64(slots.waitingCount)
+        record.interval.counts.levels.viewers = Int64(viewers.count)
         record.interval.isMeasured = start >= scenario.warmUpSeconds
         onInterval(record.nextInterval())
     }
@@ -97,7 +97,7 @@ extension LoadLoop {
 
     /// Drops arrivals that are due but were not sent.
     private func dropUnsent() {
-        record.interval.counts.missedSends +=
+        record.interval.counts.pacing.missedSends +=
             source.dropBacklog() + Int64(slots.dropWaiting())
         timers?.cancelLoad()
         cutOffViewers()

@@ -132,7 +132,7 @@ final class LoadRequest {
     }
 
     /// Counts that its transport sends it once more.
-    func isSentAgain() { loop.record.interval.counts.resent += 1 }
+    func isSentAgain() { loop.record.interval.counts.requests.resent += 1 }
 
     func beginsAnswer() {
         if response.firstByteSeconds == nil { response.firstByteSeconds = loop.clock.seconds }

@@ -26,21 +26,21 @@ struct LoopRecord {
         let uncorrected = Self.microseconds(now - request.sentSeconds)
         interval.record(Self.microseconds(delay), .sendDelay)
         if request.response.openedConnection {
-            interval.counts.connections += 1
+            interval.counts.requests.connections += 1
             let connected = request.response.connectSeconds
             if connected > 0 { interval.record(Self.microseconds(connected), .connect) }
         }
         let afterEnd: Int64 = isAfterLoad ? 1 : 0
         if let failure {
-            interval.counts.failed += 1
-            interval.counts.failedAfterEnd += afterEnd
-            interval.counts.failedBytes += request.response.bytes
+            interval.counts.requests.failed += 1
+            interval.counts.afterEnd.failed += afterEnd
+            interval.counts.requests.failedBytes += request.response.bytes
             interval.record(total, .failed)
             interval.record(uncorrected, .failedUncorrected)
             interval.errors[failure.rawValue, default: 0] += 1
         } else {
-            interval.counts.succeeded += 1
-            interval.counts.succeededAfterEnd += afterEnd
+            interval.counts.requests.succeeded += 1
+            interval.counts.afterEnd.succeeded += afterEnd
             interval.record(total, .total)
             interval.record(uncorrected, .totalUncorrected)
             if let firstByte = request.response.firstByteSeconds {
@@ -49,7 +49,7 @@ struct LoopRecord {
                 interval.record(Self.microseconds(firstByte - request.plannedSeconds), .firstByte)
             }
         }
-        request.response.cache.count(bytes: request.response.bytes, into: &interval.counts)
+        request.response.cache.count(bytes: request.response.bytes, into: &interval.counts.cache)
         guard isMeasured else { return }
         tallies[Int32(object), default: LoadTally()].record(
             bytes: request.response.bytes, microseconds: total, isFailure: failure != nil)
@@ -57,9 +57,9 @@ struct LoopRecord {
 
     /// Records a request whose full duration is unknown, because the test stopped.
     mutating func recordUnfinished(_ request: LoadRequest, atSeconds now: Double) {
-        interval.counts.unfinished += 1
-        interval.counts.longestUnfinishedSeconds = max(
-            interval.counts.longestUnfinishedSeconds, now - request.plannedSeconds)
+        interval.counts.requests.unfinished += 1
+        interval.counts.requests.longestUnfinishedSeconds = max(
+            interval.counts.requests.longestUnfinishedSeconds, now - request.plannedSeconds)
     }
 
     /// Adds the CPU time since the last reading.

@@ -14,7 +14,7 @@ struct ThreadCPU {
     mutating func take(into counts: inout LoadCounts, isAfterLoad isNow: Bool) {
         let now = Self.now
         counts.cpuSeconds += now - seconds
-        if isAfterLoad { counts.cpuSecondsAfterEnd += now - seconds }
+        if isAfterLoad { counts.afterEnd.cpuSeconds += now - seconds }
         seconds = now
         isAfterLoad = isNow
     }

@@ -357,9 +357,9 @@ package struct LoadPreflight: Sendable {
         ) { request in
             if let failure = await hosts.rejection(of: request.url) { return .failure(failure) }
             var request = request
-            request.followsRedirects = false
+            request.access.followsRedirects = false
             if let rule = hosts.rule(of: request.url) {
-                request.admitsAddress = { rule.admits($0) }
+                request.access.admitsAddress = { rule.admits($0) }
             }
             return .success(request)
         }

@@ -66,9 +66,9 @@ package struct TitleReader: Sendable {
                 }
                 guard let manifest = try answers[request]?.get() else { continue }
                 try resolver.receive(
-                    request, finalURL: manifest.finalURL, body: manifest.body ?? [],
-                    sha256: manifest.sha256, contentType: manifest.contentType,
-                    answeredSeconds: manifest.answeredSeconds)
+                    request, finalURL: manifest.response.finalURL, body: manifest.body ?? [],
+                    sha256: manifest.sha256, contentType: manifest.response.contentType,
+                    answeredSeconds: manifest.response.answeredSeconds)
             }
         }
         return resolver
@@ -95,7 +95,7 @@ package struct TitleReader: Sendable {
             url: manifest.url, group: group, destination: .memory,
             role: manifest.range == nil ? .playlist : .index)
         request.expected.maximumBytes = Int64(TitleResolver.maximumBytes)
-        request.headers = headers
+        request.access.headers = headers
         if let range = manifest.range, let length = range.length {
             request.range = TransferRequest.ByteRange(offset: range.offset, length: length)
             request.expected.maximumBytes = length

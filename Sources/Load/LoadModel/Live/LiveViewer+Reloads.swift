@@ -44,15 +44,15 @@ extension LiveViewer {
         _ body: [UInt8], _ tookSeconds: Double, _ now: Double, into interval: inout LoadInterval
     ) throws(Failure) {
         guard title.source.form == .dash else {
-            hasManifest = true
+            reading.hasManifest = true
             return
         }
-        if manifest != nil { interval.counts.playlistReloads += 1 }
+        if reading.manifest != nil { interval.counts.live.playlistReloads += 1 }
         interval.record(Self.microseconds(tookSeconds), .playlistReload)
         let before = video.view
         let received = try title.read(manifest: body, atSeconds: now)
-        manifest = received
-        hasManifest = true
+        reading.manifest = received
+        reading.hasManifest = true
         video.view = title.view(of: video.track, received, atSeconds: now)
         video.reloadSeconds = received.updateSeconds.map { now - tookSeconds + $0 } ?? .infinity
         // Segments whose times are calculated need nothing new.
@@ -65,7 +65,7 @@ extension LiveViewer {
         into interval: inout LoadInterval
     ) throws(Failure) {
         let before = self[lane].view
-        if before != nil { interval.counts.playlistReloads += 1 }
+        if before != nil { interval.counts.live.playlistReloads += 1 }
         interval.record(Self.microseconds(tookSeconds), .playlistReload)
         let view = try self[lane].track.read(playlist: body, epochSeconds: title.epoch(now))
         let isNew = isNew(view, before)
@@ -94,7 +94,7 @@ extension LiveViewer {
         } else if let view = self[lane].view, !view.hasEnded,
             now - self[lane].changedSeconds > Self.staleTargets * view.targetSeconds
         {
-            interval.counts.stalePlaylists += 1
+            interval.counts.live.stalePlaylists += 1
         }
     }
 }

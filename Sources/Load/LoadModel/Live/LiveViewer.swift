@@ -21,20 +21,14 @@ package struct LiveViewer: PlayingViewer {
     /// Maximum watched seconds.
     let limitSeconds: Double
 
-    var hasManifest: Bool
-    /// The clocks of the title that are left to try.
-    private var clocks: ArraySlice<LiveClock>
-    /// Its MPD.
-    var manifest: LiveManifest?
+    var reading: LiveReading
     var video: LiveProgress
     var audio: LiveProgress?
     /// Index of the rendition.
     var rung: Int
     var estimate = ThroughputEstimate()
     var screen: Screen
-    /// Time since 1970 of the start of its playback, and the latency at that time.
-    var startEpochSeconds: Double?
-    var startLatencySeconds: Double?
+    private var start = Start()
 
     private var isOver = false
 
@@ -49,8 +43,7 @@ package struct LiveViewer: PlayingViewer {
         self.settings = settings
         self.traits = traits
         limitSeconds = min(settings.watchSeconds ?? .infinity, traits.watchSeconds)
-        hasManifest = title.source.manifest == nil
-        clocks = title.source.clocks[...]
+        reading = LiveReading(title.source)
         rung = traits.first(of: title.source.video, settings)
         video = LiveProgress(title.video[rung])
         audio = title.audio.map { LiveProgress($0) }
@@ -79,7 +72,7 @@ package struct LiveViewer: PlayingViewer {
     // MARK: Actions
 
     /// The multivariant playlist, or the MPD where it is requested now.
-    private var manifestObject: Int32? { manifest?.reload ?? title.source.manifest }
+    private var manifestObject: Int32? { reading.manifest?.reload ?? title.source.manifest }
 
     /// Returns the next action of a lane without a current request.
     package mutating func next(_ lane: ViewerLane, atSeconds now: Double) -> Viewer.Action {
@@ -148,13 +141,9 @@ package struct LiveViewer: PlayingViewer {
 
     /// Uses a clock's answer, or tries the next one if it is none or wrong.
     private mutating func takeClock(_ body: [UInt8], _ tookSeconds: Double, _ now: Double) {
-        guard let clock = clocks.popFirst(),
-            let epoch = DASHClock.seconds(String(decoding: body.prefix(100), as: UTF8.self))
-        else { return }
+        let epoch = DASHClock.seconds(String(decoding: body.prefix(100), as: UTF8.self))
         // Half of the time that it took is the way back.
-        let isUsed = title.setClock(
-            epoch + tookSeconds / 2, by: clock, manifest, atSeconds: now)
-        if isUsed { clocks = [] }
+        reading.takeClock(epoch.map { $0 + tookSeconds / 2 }, of: title, atSeconds: now)
     }
 
     /// Returns the action after a failed request of a lane.
@@ -167,7 +156,7 @@ package struct LiveViewer: PlayingViewer {
         }
         // As players do, by the next clock then, and by their own in the end.
         if case .clock = self[lane].request {
-            clocks = clocks.dropFirst()
+            reading.takeClock(nil, of: title, atSeconds: now)
             self[lane].request = nil
             return next(lane, atSeconds: now)
         }
@@ -211,12 +200,20 @@ package struct LiveViewer: PlayingViewer {
     ) {
         account(toSeconds: now, into: &interval)
         isOver = true
-        if let start = startLatencySeconds, let latency = latency(now) {
-            interval.record(Self.microseconds(latency - start), .viewerDrift)
+        if let first = start.latencySeconds, let latency = latency(now) {
+            interval.record(Self.microseconds(latency - first), .viewerDrift)
         }
         screen.end(
             atSeconds: now, isCutOff: isCutOff, usualStartupSeconds: usualStartupSeconds,
             into: &interval)
+    }
+
+    /// The start of its playback.
+    private struct Start {
+        /// Time since 1970, later by what was skipped since.
+        var epochSeconds: Double?
+        /// The latency at that time.
+        var latencySeconds: Double?
     }
 
     // MARK: Requests
@@ -227,10 +224,10 @@ package struct LiveViewer: PlayingViewer {
     }
 
     private mutating func step(_ lane: ViewerLane, _ now: Double) -> Step {
-        guard hasManifest, title.source.form == .hls || manifest != nil else {
+        guard reading.hasManifest, title.source.form == .hls || reading.manifest != nil else {
             return lane == .video ? .send(.manifest) : .wait(.infinity)
         }
-        if let clock = nextClock() {
+        if let clock = reading.nextClock(of: title) {
             return lane == .video ? .send(.clock(clock)) : .wait(.infinity)
         }
         if let reload = dueReload(lane, now) { return .send(reload) }
@@ -257,22 +254,10 @@ package struct LiveViewer: PlayingViewer {
         return .send(.unit)
     }
 
-    /// Returns the next clock to request; nil if there is none, or if the MPD has the time.
-    private mutating func nextClock() -> Int32? {
-        while let clock = clocks.first, let manifest {
-            switch clock {
-            case .url(let object): return object
-            case .direct(let index):
-                clocks.removeFirst()
-                if title.setClock(direct: index, of: manifest) { clocks = [] }
-            }
-        }
-        return nil
-    }
-
     private func awaitNext(_ lane: ViewerLane, _ now: Double) -> Step {
         if let reload = blockingReload(lane) { return .send(reload) }
-        return .wait(min(self[lane].reloadSeconds, manifest?.listsAgainSeconds ?? .infinity))
+        return .wait(
+            min(self[lane].reloadSeconds, reading.manifest?.listsAgainSeconds ?? .infinity))
     }
 
     /// Sets the first position, or a later one if the next segment is no longer listed.
@@ -281,20 +266,20 @@ package struct LiveViewer: PlayingViewer {
         let track = self[lane].track
         if let cursor = self[lane].cursor, cursor.number >= view.numbers.lowerBound { return }
         let edge: Double? = title.source.form == .dash ? edgeOfTimeline(track, now) : nil
-        guard let start = track.start(view, edgeSeconds: edge) else { return }
+        guard let first = track.start(view, edgeSeconds: edge) else { return }
         if let last = self[lane].cursor {
             screen.totals.skips += 1
-            if lane == .video, let passed = track.startSeconds(start),
+            if lane == .video, let passed = track.startSeconds(first),
                 let before = track.startSeconds(last)
             {
-                startEpochSeconds? += passed - before
+                start.epochSeconds? += passed - before
             }
         }
-        self[lane].cursor = start
-        guard lane == .video, startEpochSeconds == nil, let epoch = track.epochSeconds,
-            let seconds = track.startSeconds(start)
+        self[lane].cursor = first
+        guard lane == .video, start.epochSeconds == nil, let epoch = track.epochSeconds,
+            let seconds = track.startSeconds(first)
         else { return }
-        startEpochSeconds = epoch + seconds
+        start.epochSeconds = epoch + seconds
     }
 
     private func edgeOfTimeline(_ track: LiveTrack, _ now: Double) -> Double? {
@@ -302,7 +287,7 @@ package struct LiveViewer: PlayingViewer {
     }
 
     private mutating func updateView(_ lane: ViewerLane, _ now: Double) {
-        guard let manifest else { return }
+        guard let manifest = reading.manifest else { return }
         self[lane].view = title.view(of: self[lane].track, manifest, atSeconds: now)
     }
 
@@ -360,7 +345,7 @@ package struct LiveViewer: PlayingViewer {
         _ unit: LiveUnit, _ lane: ViewerLane, _ bytes: Int64, _ now: Double,
         into interval: inout LoadInterval
     ) {
-        interval.counts.segments += 1
+        interval.counts.playback.segments += 1
         let progress = self[lane]
         screen.countIfLate(fromSeconds: progress.bufferedToSeconds)
         if lane == .video {
@@ -379,12 +364,12 @@ package struct LiveViewer: PlayingViewer {
         let plays = screen.playAgain(
             playableToSeconds: playableToSeconds, withSeconds: startupSeconds, isWhole: !hasMore,
             into: &interval)
-        if plays, startLatencySeconds == nil { startLatencySeconds = latency(now) }
+        if plays, start.latencySeconds == nil { start.latencySeconds = latency(now) }
     }
 
     /// Returns the time since the playhead's position was live; nil before the start.
     func latency(_ now: Double) -> Double? {
-        startEpochSeconds.map { title.epoch(now) - $0 - screen.playheadSeconds }
+        start.epochSeconds.map { title.epoch(now) - $0 - screen.playheadSeconds }
     }
 
     static func microseconds(_ seconds: Double) -> Int64 {

@@ -140,9 +140,9 @@ extension LoadFigure {
     /// Returns the value of a group in the figure's unit; nil if nothing was measured for it.
     func value(in group: LoadGroup, measuredSeconds: Double) -> Double? {
         var total = LoadInterval(second: 0)
-        total.counts.failed = group.failed
-        total.counts.succeeded = group.requests - group.failed
-        total.counts.succeededAfterEnd = total.counts.succeeded - group.succeededInTime
+        total.counts.requests.failed = group.failed
+        total.counts.requests.succeeded = group.requests - group.failed
+        total.counts.afterEnd.succeeded = total.counts.requests.succeeded - group.succeededInTime
         if !group.total.isEmpty { total[.total] = Histogram(group.total) }
         if !group.firstByte.isEmpty { total[.firstByte] = Histogram(group.firstByte) }
         return value(in: total, measuredSeconds: measuredSeconds)

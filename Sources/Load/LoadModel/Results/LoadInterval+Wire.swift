@@ -95,33 +95,6 @@ extension LoadInterval: Codable {
     }
 }
 
-extension LoadCounts {
-    /// Range of any count in one second of one shard. Sums over all shards and seconds of the
-    /// largest test fit into 64 bits, and 2³⁶ bytes are 550 Gbit.
-    static let ofOneSecond: ClosedRange<Int64> = 0...(1 << 36)
-
-    /// True if the counts are plausible for one second of one shard. Workers' reports are checked
-    /// before they are merged.
-    var isOfOneSecond: Bool {
-        let whole = [
-            planned, sent, succeeded, failed, bytes, failedBytes, resent, connections,
-            lateSends, missedSends, queued, unfinished, succeededAfterEnd, failedAfterEnd,
-            bytesAfterEnd, cacheHits, cacheMisses, cacheHitBytes, cacheMissBytes, cacheAges,
-            viewersStarted, viewersEnded, viewersFailed, viewersNotStarted, viewersRefused,
-            segments, lateSegments, stalls, switches, playlistReloads, stalePlaylists, liveSkips,
-            viewersAbandoned, seeks, redirects, pathwayChanges, pathwayFailures, inFlight, backlog,
-            viewers,
-        ]
-        let fractions = [
-            longestUnfinishedSeconds, cpuSecondsAfterEnd, playedSeconds, stalledSeconds, playedBits,
-            cpuSeconds, cacheAgeSeconds,
-        ]
-        return whole.allSatisfy(Self.ofOneSecond.contains)
-            // Differences of clocks may be slightly below zero.
-            && fractions.allSatisfy { (-1...1e18).contains($0) }
-    }
-}
-
 extension LoadMachine {
     private static let maxCPUs = 10_000
 

@@ -30,12 +30,12 @@ extension LoadResult {
     /// Returns its measurement of `workers` workers for the calibration of a plan; nil if it has
     /// none. Sizes and times exclude failed requests.
     package func poolMeasurement(workers: Double) -> PoolMeasurement? {
-        let fetched = total.counts.succeeded
+        let fetched = total.counts.requests.succeeded
         guard noCalibrationReason == nil, workers > 0 else { return nil }
         var measurement = PoolMeasurement(
             workers: workers,
             segmentsPerSecond: Double(total.counts.succeededInTime) / measuredSeconds)
-        let bytes = max(total.counts.bytes - total.counts.failedBytes, 0)
+        let bytes = max(total.counts.requests.bytes - total.counts.requests.failedBytes, 0)
         measurement.bytes = Double(bytes)
         measurement.segmentBytes = Double(bytes) / Double(fetched)
         measurement.cpuSeconds = total.counts.cpuSeconds > 0 ? total.counts.cpuSeconds : nil

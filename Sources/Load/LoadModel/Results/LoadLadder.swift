@@ -106,6 +106,14 @@ package struct LoadLadder: Sendable {
     /// The reason why `lowestBroken` did not hold.
     package var limit: Limit? { limitingStep?.limit }
 
+    /// True if `lowestBroken` was too much for the target; else something of the generator failed.
+    package var limitIsOfTarget: Bool {
+        switch limit {
+        case .threshold, .fellBehind, nil: lowestBroken != nil
+        case .missedSends, .generator, .machineBusy, .worker, .cap: false
+        }
+    }
+
     /// The load of the step that stands for the whole test.
     package var mainLevel: Double? { knee?.level ?? highest ?? steps.last?.level }
 

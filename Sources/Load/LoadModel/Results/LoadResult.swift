@@ -103,7 +103,7 @@ package struct LoadSecond: Sendable {
         lengthSeconds = Double(next.second - second) + next.lengthSeconds
         loadSeconds += next.loadSeconds
         counts.add(next.counts)
-        counts.takeLevels(of: next.counts)
+        counts.levels = next.counts.levels
         LoadInterval.add(next.errors, to: &errors)
         firstByteP99 = max(firstByteP99, next.firstByteP99)
         longest = max(longest, next.longest)
@@ -201,10 +201,10 @@ package struct LoadRecorder: Sendable {
         guard let sum = open.removeValue(forKey: second) else { return nil }
         if sum.isMeasured {
             totals.total.add(sum)
-            totals.total.counts.takeLevels(of: sum.counts)
+            totals.total.counts.levels = sum.counts.levels
         } else {
             totals.warmUp.add(sum)
-            totals.warmUp.counts.takeLevels(of: sum.counts)
+            totals.warmUp.counts.levels = sum.counts.levels
         }
         series.add(LoadSecond(sum))
         return sum

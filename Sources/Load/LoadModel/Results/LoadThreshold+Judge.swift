@@ -39,17 +39,24 @@ extension LoadFigure {
             total[metric].flatMap { $0.isEmpty ? nil : Double($0.value(quantile: quantile)) }
         case .mean(let metric): total[metric].flatMap { $0.isEmpty ? nil : $0.mean }
         case .maximum(let metric): total[metric]?.maximum.map { Double($0) }
-        case .errorRate: Self.ratio(Double(counts.failed), of: Double(counts.ended))
+        case .errorRate:
+            Self.ratio(Double(counts.requests.failed), of: Double(counts.requests.ended))
         case .requestRate: Self.ratio(Double(counts.succeededInTime), of: measuredSeconds)
         case .throughput: Self.ratio(Double(counts.bytesInTime) * 8, of: measuredSeconds)
         case .rebufferRatio:
-            Self.ratio(counts.stalledSeconds, of: counts.stalledSeconds + counts.playedSeconds)
-        case .lateSegmentRatio: Self.ratio(Double(counts.lateSegments), of: Double(counts.segments))
+            Self.ratio(
+                counts.playback.stalledSeconds,
+                of: counts.playback.stalledSeconds + counts.playback.playedSeconds)
+        case .lateSegmentRatio:
+            Self.ratio(Double(counts.playback.lateSegments), of: Double(counts.playback.segments))
         case .failedViewerRatio:
-            Self.ratio(Double(counts.viewersFailed), of: Double(counts.viewersEnded))
-        case .lateSendRatio: Self.ratio(Double(counts.lateSends), of: Double(counts.sent))
+            Self.ratio(Double(counts.viewers.failed), of: Double(counts.viewers.ended))
+        case .lateSendRatio:
+            Self.ratio(Double(counts.pacing.lateSends), of: Double(counts.requests.sent))
         case .missedSendRatio:
-            Self.ratio(Double(counts.missedSends), of: Double(counts.sent + counts.missedSends))
+            Self.ratio(
+                Double(counts.pacing.missedSends),
+                of: Double(counts.requests.sent + counts.pacing.missedSends))
         }
     }
 

@@ -173,8 +173,8 @@ package struct LoadCaps: Sendable, Equatable {
         guard result.isWhole || requests == nil && bytes == nil else { return nil }
         var left = self
         let (warmUp, total) = (result.warmUp.counts, result.total.counts)
-        left.requests = requests.map { $0 - warmUp.sent - total.sent }
-        left.bytes = bytes.map { $0 - warmUp.bytes - total.bytes }
+        left.requests = requests.map { $0 - warmUp.requests.sent - total.requests.sent }
+        left.bytes = bytes.map { $0 - warmUp.requests.bytes - total.requests.bytes }
         return (left.requests ?? 1) > 0 && (left.bytes ?? 1) > 0 ? left : nil
     }
 }

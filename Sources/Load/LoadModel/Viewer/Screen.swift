@@ -180,14 +180,14 @@ struct Screen: Sendable {
 
     /// Adds the changes since the last call.
     mutating func report(into interval: inout LoadInterval) {
-        interval.counts.playedSeconds += totals.playedSeconds - reported.playedSeconds
-        interval.counts.stalledSeconds += totals.stalledSeconds - reported.stalledSeconds
-        interval.counts.playedBits += totals.playedBits - reported.playedBits
-        interval.counts.stalls += totals.stalls - reported.stalls
-        interval.counts.lateSegments += totals.lateSegments - reported.lateSegments
-        interval.counts.switches += totals.switches - reported.switches
-        interval.counts.liveSkips += totals.skips - reported.skips
-        interval.counts.seeks += totals.seeks - reported.seeks
+        interval.counts.playback.playedSeconds += totals.playedSeconds - reported.playedSeconds
+        interval.counts.playback.stalledSeconds += totals.stalledSeconds - reported.stalledSeconds
+        interval.counts.playback.playedBits += totals.playedBits - reported.playedBits
+        interval.counts.playback.stalls += totals.stalls - reported.stalls
+        interval.counts.playback.lateSegments += totals.lateSegments - reported.lateSegments
+        interval.counts.playback.switches += totals.switches - reported.switches
+        interval.counts.live.skips += totals.skips - reported.skips
+        interval.counts.playback.seeks += totals.seeks - reported.seeks
         reported = totals
     }
 
@@ -218,11 +218,11 @@ struct Screen: Sendable {
         atSeconds now: Double, isCutOff: Bool, usualStartupSeconds: Double,
         into interval: inout LoadInterval
     ) {
-        interval.counts.viewersEnded += 1
-        if hasFailed, !isCutOff { interval.counts.viewersFailed += 1 }
-        if hasAbandoned { interval.counts.viewersAbandoned += 1 }
+        interval.counts.viewers.ended += 1
+        if hasFailed, !isCutOff { interval.counts.viewers.failed += 1 }
+        if hasAbandoned { interval.counts.viewers.abandoned += 1 }
         if isCutOff || hasAbandoned, state == .starting {
-            interval.counts.viewersNotStarted += 1
+            interval.counts.viewers.notStarted += 1
             let waited = now - plannedSeconds
             if waited > usualStartupSeconds { recordStartup(waited, into: &interval) }
         }

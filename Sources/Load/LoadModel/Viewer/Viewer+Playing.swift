@@ -37,7 +37,7 @@ extension Viewer {
 
     /// Adds a segment to the buffer.
     mutating func take(isAudio: Bool, bytes: Int64, into interval: inout LoadInterval) {
-        interval.counts.segments += 1
+        interval.counts.playback.segments += 1
         // Another pathway may have fewer.
         let segments = isAudio ? title.audio?.segments ?? [] : title.video[track].segments
         guard (isAudio ? audio : video).segment < segments.count else { return }

@@ -83,7 +83,7 @@ package enum LoadJSON {
                 return shard
             }
             generator = Generator(result)
-            warnings = result.warnings
+            warnings = result.warnings + LoadFacts.warnings(ladder)
         }
     }
 
@@ -111,9 +111,9 @@ package enum LoadJSON {
             rebufferRatio = result.figure(.rebufferRatio)
             lateSegmentRatio = result.figure(.lateSegmentRatio)
             failedViewerRatio = result.figure(.failedViewerRatio)
-            cacheHitRatio = result.total.counts.cacheHitRatio
-            cacheByteHitRatio = result.total.counts.cacheByteHitRatio
-            meanCacheAgeSeconds = result.total.counts.meanCacheAgeSeconds
+            cacheHitRatio = result.total.counts.cache.hitRatio
+            cacheByteHitRatio = result.total.counts.cache.byteHitRatio
+            meanCacheAgeSeconds = result.total.counts.cache.meanAgeSeconds
         }
     }
 
@@ -296,7 +296,7 @@ private struct LoadRow: Encodable {
         p99Microseconds = second.p99
         longestMicroseconds = second.longest
         firstByteP99Microseconds = second.firstByteP99
-        cacheHitRatio = second.counts.cacheHitRatio
+        cacheHitRatio = second.counts.cache.hitRatio
         totalHistogram = second.totalText
     }
 }

@@ -66,7 +66,8 @@ package enum LoadJUnit {
     private static func error(_ result: LoadResult) -> String? {
         if result.ending == .interrupted { return "it was interrupted" }
         if !result.isWhole { return "a worker was lost or failed" }
-        return result.total.counts.ended == 0 ? "no request ended in the measured time" : nil
+        return result.total.counts.requests.ended == 0
+            ? "no request ended in the measured time" : nil
     }
 
     private static func testCase(

@@ -51,10 +51,11 @@ extension LoadPrometheus {
         } else {
             gauge("planned_users", "Planned concurrent users now.", live.wanted)
         }
-        gauge("in_flight", "Requests in progress.", Double(counts.inFlight))
-        gauge("backlog", "Requests that are due and wait for a slot.", Double(counts.backlog))
+        gauge("in_flight", "Requests in progress.", Double(counts.levels.inFlight))
+        gauge(
+            "backlog", "Requests that are due and wait for a slot.", Double(counts.levels.backlog))
         if live.scenario.hasViewers {
-            gauge("viewers", "Viewers that play or wait to play.", Double(counts.viewers))
+            gauge("viewers", "Viewers that play or wait to play.", Double(counts.levels.viewers))
         }
     }
 

@@ -76,49 +76,53 @@ package struct LoadPrometheus {
         let counts = total.counts
         add(
             "requests", .counter, "Requests that ended.", by: "result",
-            [("succeeded", Double(counts.succeeded)), ("failed", Double(counts.failed))])
+            [
+                ("succeeded", Double(counts.requests.succeeded)),
+                ("failed", Double(counts.requests.failed)),
+            ])
         add(
             "errors", .counter, "Failed requests by failure code.", by: "code",
             total.errors.sorted { $0.key < $1.key }.map { ($0.key, Double($0.value)) })
         counter(
-            "planned", "Requests and viewers that the open model planned.", counts.planned)
-        counter("received_bytes", "Bytes of bodies.", counts.bytes)
-        counter("connections", "Connections opened.", counts.connections)
+            "planned", "Requests and viewers that the open model planned.", counts.pacing.planned)
+        counter("received_bytes", "Bytes of bodies.", counts.requests.bytes)
+        counter("connections", "Connections opened.", counts.requests.connections)
         counter(
             "resent", "Requests sent once more, because a kept connection had been closed.",
-            counts.resent)
+            counts.requests.resent)
         counter(
-            "late_sends", "Requests that the generator sent late.", counts.lateSends
+            "late_sends", "Requests that the generator sent late.", counts.pacing.lateSends
         )
-        counter("missed_sends", "Requests that were due and never sent.", counts.missedSends)
+        counter("missed_sends", "Requests that were due and never sent.", counts.pacing.missedSends)
         counter(
-            "queued", "Requests that waited in the generator for a slot.", counts.queued)
+            "queued", "Requests that waited in the generator for a slot.", counts.pacing.queued)
         counter(
-            "unfinished", "Requests in progress when the test was stopped.", counts.unfinished
+            "unfinished", "Requests in progress when the test was stopped.",
+            counts.requests.unfinished
         )
     }
 
     mutating func viewers() {
         guard hasViewers else { return }
         let counts = total.counts
-        counter("viewers_started", "Viewers that started.", counts.viewersStarted)
-        counter("viewers_ended", "Viewers that ended.", counts.viewersEnded)
-        counter("viewers_failed", "Viewers that failed.", counts.viewersFailed)
+        counter("viewers_started", "Viewers that started.", counts.viewers.started)
+        counter("viewers_ended", "Viewers that ended.", counts.viewers.ended)
+        counter("viewers_failed", "Viewers that failed.", counts.viewers.failed)
         counter(
             "viewers_not_started", "Viewers whose time ended before they played.",
-            counts.viewersNotStarted)
-        counter("segments", "Segments that viewers received.", counts.segments)
+            counts.viewers.notStarted)
+        counter("segments", "Segments that viewers received.", counts.playback.segments)
         counter(
             "late_segments", "Segments that arrived after the buffer was empty.",
-            counts.lateSegments)
+            counts.playback.lateSegments)
         counter(
-            "stalls", "Stalls of viewers.", counts.stalls)
-        counter("switches", "Changes of rendition.", counts.switches)
+            "stalls", "Stalls of viewers.", counts.playback.stalls)
+        counter("switches", "Changes of rendition.", counts.playback.switches)
         add(
-            "played_seconds", .counter, "Time that viewers played.", counts.playedSeconds)
+            "played_seconds", .counter, "Time that viewers played.", counts.playback.playedSeconds)
         add(
             "stalled_seconds", .counter, "Time that viewers were stalled.",
-            counts.stalledSeconds)
+            counts.playback.stalledSeconds)
     }
 
     private mutating func figures(_ result: LoadResult) {

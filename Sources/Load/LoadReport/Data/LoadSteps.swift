@@ -34,7 +34,7 @@ struct LoadSteps: Encodable {
             generatorIsLimit = result.generatorIsLimit
             machineIsBusy = result.machineIsBusy
             cpuShare = result.busiestShare
-            lateSends = result.total.counts.lateSends
+            lateSends = result.total.counts.pacing.lateSends
         }
     }
 
@@ -74,6 +74,8 @@ struct LoadSteps: Encodable {
     let plan: String?
     /// For a search: false if the limit of the target was not found.
     let isConclusive: Bool?
+    /// For a search of rates that passed one.
+    let margin: SearchMargin?
     let usl: Law?
 
     init(_ ladder: LoadLadder) {
@@ -89,6 +91,7 @@ struct LoadSteps: Encodable {
         stop = ladder.stop.map { Stop(reason: $0.reason.rawValue, level: $0.level) }
         plan = LoadFacts.planCommand(ladder)
         isConclusive = ladder.kind == .search ? ladder.isConclusive : nil
+        margin = SearchMargin(ladder)
         usl = ladder.fit.map { fit in
             let law = fit.scalability
             return Law(

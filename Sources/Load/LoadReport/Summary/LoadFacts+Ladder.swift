@@ -81,7 +81,7 @@ extension LoadFacts {
         if result.ending == .interrupted { remarks.append("interrupted") }
         guard remarks.isEmpty else { return remarks.joined(separator: "; ") }
         if step.limit == .missedSends {
-            return "never sent: \(LoadFormat.count(result.total.counts.missedSends))"
+            return "never sent: \(LoadFormat.count(result.total.counts.pacing.missedSends))"
         }
         if step.limit == .fellBehind { return "the target fell behind" }
         if !result.isWhole { return "a worker was lost" }
@@ -92,8 +92,19 @@ extension LoadFacts {
         }
     }
 
-    /// Describes the result of a search.
+    /// Describes the result of a search, with its margin.
     static func search(_ ladder: LoadLadder) -> String {
+        let margin = ladder.highest.flatMap { SearchMargin(ladder)?.text(of: $0) }
+        return found(ladder) + (margin.map { " \($0)" } ?? "")
+    }
+
+    /// Returns limits of the conclusions, a sentence each: a search that did not find the limit.
+    static func warnings(_ ladder: LoadLadder?) -> [String] {
+        guard let ladder, ladder.kind == .search, !ladder.isConclusive else { return [] }
+        return ["The search did not find the limit. \(search(ladder))"]
+    }
+
+    private static func found(_ ladder: LoadLadder) -> String {
         func name(_ level: Double) -> String { Self.name(level, ladder.unit) }
         if let knee = ladder.knee { return Self.text(knee, ladder) }
         let isOfTarget = ladder.limit == .threshold || ladder.limit == nil

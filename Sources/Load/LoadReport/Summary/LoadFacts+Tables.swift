@@ -70,38 +70,41 @@ extension LoadFacts {
     var viewers: [Row] {
         guard result.hasViewers else { return [] }
         let counts = total.counts
-        let watched = counts.playedSeconds + counts.stalledSeconds
+        let watched = counts.playback.playedSeconds + counts.playback.stalledSeconds
         let planned =
             if case .open = result.scenario.model {
-                " of \(LoadFormat.count(counts.planned)) planned"
+                " of \(LoadFormat.count(counts.pacing.planned)) planned"
             } else { "" }
         // Viewers that still played at the end of the warm-up end in the measured time.
         let warm = result.warmUp.counts
-        let earlier = max(warm.viewersStarted - warm.viewersEnded, 0)
+        let earlier = max(warm.viewers.started - warm.viewers.ended, 0)
         let beside =
             earlier > 0
             ? ", beside \(LoadFormat.count(earlier)) of the warm-up; of these and those" : ","
-        let rate = counts.playedSeconds > 0 ? counts.playedBits / counts.playedSeconds : nil
+        let rate =
+            counts.playback.playedSeconds > 0
+            ? counts.playback.playedBits / counts.playback.playedSeconds : nil
         return [
             Row(
-                name: "viewers", value: LoadFormat.count(counts.viewersStarted),
+                name: "viewers", value: LoadFormat.count(counts.viewers.started),
                 remark: "started\(planned)\(beside) "
-                    + "\(LoadFormat.count(counts.viewersEnded)) ended, "
-                    + "\(LoadFormat.count(counts.viewersFailed)) of them failed"),
+                    + "\(LoadFormat.count(counts.viewers.ended)) ended, "
+                    + "\(LoadFormat.count(counts.viewers.failed)) of them failed"),
             Row(
-                name: "played", value: HumanFormat.duration(seconds: counts.playedSeconds),
+                name: "played", value: HumanFormat.duration(seconds: counts.playback.playedSeconds),
                 remark: "at \(LoadFormat.bandwidth(rate)) on average"),
             Row(
                 name: "rebuffer ratio", value: LoadFormat.percent(result.figure(.rebufferRatio)),
-                remark: "\(HumanFormat.duration(seconds: counts.stalledSeconds)) waited of "
+                remark:
+                    "\(HumanFormat.duration(seconds: counts.playback.stalledSeconds)) waited of "
                     + "\(HumanFormat.duration(seconds: watched)), in "
-                    + HumanFormat.count(counts.stalls, "stall")),
+                    + HumanFormat.count(counts.playback.stalls, "stall")),
             Row(
-                name: "late segments", value: LoadFormat.count(counts.lateSegments),
+                name: "late segments", value: LoadFormat.count(counts.playback.lateSegments),
                 remark: "\(LoadFormat.percent(result.figure(.lateSegmentRatio))) of "
-                    + HumanFormat.count(counts.segments)),
+                    + HumanFormat.count(counts.playback.segments)),
             Row(
-                name: "switches", value: LoadFormat.count(counts.switches),
+                name: "switches", value: LoadFormat.count(counts.playback.switches),
                 remark: "of rendition"),
         ] + habits + live
     }
@@ -110,21 +113,22 @@ extension LoadFacts {
     private var habits: [Row] {
         var rows: [Row] = []
         let counts = total.counts
-        if counts.viewersAbandoned > 0 {
+        if counts.viewers.abandoned > 0 {
             rows.append(
                 Row(
-                    name: "abandoned", value: LoadFormat.count(counts.viewersAbandoned),
+                    name: "abandoned", value: LoadFormat.count(counts.viewers.abandoned),
                     remark: "left because they waited too long"))
         }
-        if counts.pathwayChanges > 0 {
+        if counts.pathways.changes > 0 {
             rows.append(
                 Row(
-                    name: "pathway changes", value: LoadFormat.count(counts.pathwayChanges),
-                    remark: "\(LoadFormat.count(counts.pathwayFailures)) because the pathway failed"
+                    name: "pathway changes", value: LoadFormat.count(counts.pathways.changes),
+                    remark:
+                        "\(LoadFormat.count(counts.pathways.failures)) because the pathway failed"
                 ))
         }
-        if counts.seeks > 0 {
-            rows.append(Row(name: "seeks", value: LoadFormat.count(counts.seeks)))
+        if counts.playback.seeks > 0 {
+            rows.append(Row(name: "seeks", value: LoadFormat.count(counts.playback.seeks)))
         }
         return rows
     }
@@ -136,10 +140,11 @@ extension LoadFacts {
         return [
             Row(
                 name: "manifests", value: LoadFormat.count(requests),
-                remark: "requested, \(LoadFormat.count(counts.playlistReloads)) of them again; "
-                    + "\(LoadFormat.count(counts.stalePlaylists)) stale"),
+                remark:
+                    "requested, \(LoadFormat.count(counts.live.playlistReloads)) of them again; "
+                    + "\(LoadFormat.count(counts.live.stalePlaylists)) stale"),
             Row(
-                name: "skips", value: LoadFormat.count(counts.liveSkips),
+                name: "skips", value: LoadFormat.count(counts.live.skips),
                 remark: "to the live edge"),
         ]
     }
@@ -185,7 +190,7 @@ extension LoadFacts {
             code, count in
             [
                 printable(code), LoadFormat.count(count),
-                LoadFormat.percent(Double(count) / Double(max(total.counts.ended, 1))),
+                LoadFormat.percent(Double(count) / Double(max(total.counts.requests.ended, 1))),
                 FailureCode(code).row.hint,
             ]
         }
@@ -311,9 +316,9 @@ extension LoadFacts {
                 [
                     "\(shard.index + 1)",
                     shard.worker.isEmpty ? "this process" : LoadFormat.name(shard.worker),
-                    shard.state.rawValue, LoadFormat.count(shard.counts.ended),
-                    LoadFormat.count(shard.counts.failed),
-                    LoadFormat.bytes(shard.counts.bytes),
+                    shard.state.rawValue, LoadFormat.count(shard.counts.requests.ended),
+                    LoadFormat.count(shard.counts.requests.failed),
+                    LoadFormat.bytes(shard.counts.requests.bytes),
                 ]
             }, text: [1, 2])
     }

@@ -32,11 +32,11 @@ struct LoadFacts {
 
     var headline: String {
         let viewers =
-            result.hasViewers ? "\(HumanFormat.count(counts.viewersStarted, "viewer")), " : ""
+            result.hasViewers ? "\(HumanFormat.count(counts.viewers.started, "viewer")), " : ""
         let failed =
-            counts.failed == 0
+            counts.requests.failed == 0
             ? "none failed" : "\(LoadFormat.percent(result.figure(.errorRate))) failed"
-        return viewers + "\(HumanFormat.count(counts.ended, "request")) in "
+        return viewers + "\(HumanFormat.count(counts.requests.ended, "request")) in "
             + "\(LoadFormat.seconds(result.measuredSeconds)), \(failed)"
     }
 
@@ -197,41 +197,41 @@ struct LoadFacts {
         let planned = result.plannedPerSecond.map { "of \(Quantity.rate($0)) planned" } ?? ""
         var rows = [
             Row(
-                name: "requests", value: LoadFormat.count(counts.ended),
+                name: "requests", value: LoadFormat.count(counts.requests.ended),
                 remark: ["\(LoadFormat.rate(result.requestsPerSecond)) succeeded", planned]
                     .filter { !$0.isEmpty }.joined(separator: " ")),
             Row(
-                name: "failed", value: LoadFormat.count(counts.failed),
+                name: "failed", value: LoadFormat.count(counts.requests.failed),
                 remark: failedRemark),
             Row(
                 name: "throughput", value: LoadFormat.bandwidth(result.bitsPerSecond),
-                remark: "\(LoadFormat.bytes(counts.bytes)) in all"),
+                remark: "\(LoadFormat.bytes(counts.requests.bytes)) in all"),
             Row(
-                name: "connections", value: LoadFormat.count(counts.connections),
-                remark: result.warmUp.counts.connections > 0
-                    ? "opened, plus \(LoadFormat.count(result.warmUp.counts.connections)) "
+                name: "connections", value: LoadFormat.count(counts.requests.connections),
+                remark: result.warmUp.counts.requests.connections > 0
+                    ? "opened, plus \(LoadFormat.count(result.warmUp.counts.requests.connections)) "
                         + "in the warm-up" : "opened"),
         ]
-        if counts.resent > 0 {
+        if counts.requests.resent > 0 {
             rows.append(
                 Row(
-                    name: "sent again", value: LoadFormat.count(counts.resent),
+                    name: "sent again", value: LoadFormat.count(counts.requests.resent),
                     remark: "on a new connection: the server had closed a kept one"))
         }
-        if let ratio = counts.cacheHitRatio {
-            let age = counts.meanCacheAgeSeconds.map { ", mean age \(LoadFormat.seconds($0))" }
+        if let ratio = counts.cache.hitRatio {
+            let age = counts.cache.meanAgeSeconds.map { ", mean age \(LoadFormat.seconds($0))" }
             rows.append(
                 Row(
                     name: "cache hits", value: LoadFormat.percent(ratio),
-                    remark: "of \(LoadFormat.count(counts.cacheHits + counts.cacheMisses)) with "
-                        + "cache headers; \(LoadFormat.percent(counts.cacheByteHitRatio)) of "
+                    remark: "of \(LoadFormat.count(counts.cache.hits + counts.cache.misses)) with "
+                        + "cache headers; \(LoadFormat.percent(counts.cache.byteHitRatio)) of "
                         + "their bytes\(age ?? "")"))
         }
-        if counts.ended > counts.endedInTime {
+        if counts.requests.ended > counts.endedInTime {
             rows.append(
                 Row(
                     name: "after the end",
-                    value: LoadFormat.count(counts.ended - counts.endedInTime),
+                    value: LoadFormat.count(counts.requests.ended - counts.endedInTime),
                     remark: "in progress when the load ended; counted in no rate"))
         }
         if result.ending == .capped {
@@ -240,11 +240,13 @@ struct LoadFacts {
                     name: "ended", value: "capped",
                     remark: "a limit of requests or bytes was reached"))
         }
-        if result.warmUp.counts.ended > 0 {
+        if result.warmUp.counts.requests.ended > 0 {
             rows.append(
                 Row(
-                    name: "in the warm-up", value: LoadFormat.count(result.warmUp.counts.ended),
-                    remark: "\(LoadFormat.count(result.warmUp.counts.failed)) failed; excluded "
+                    name: "in the warm-up",
+                    value: LoadFormat.count(result.warmUp.counts.requests.ended),
+                    remark:
+                        "\(LoadFormat.count(result.warmUp.counts.requests.failed)) failed; excluded "
                         + "from all results"))
         }
         return rows
@@ -269,10 +271,10 @@ struct LoadFacts {
                 name: "CPU", value: LoadFormat.percent(result.cpuShare),
                 remark: "of \(LoadFormat.cores(result.generatorCores))\(busiest ?? "")"),
             Row(
-                name: "late sends", value: LoadFormat.count(counts.lateSends),
+                name: "late sends", value: LoadFormat.count(counts.pacing.lateSends),
                 remark: "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) after they were due"),
             Row(
-                name: "missed sends", value: LoadFormat.count(counts.missedSends),
+                name: "missed sends", value: LoadFormat.count(counts.pacing.missedSends),
                 remark: "due, never sent"),
         ]
     }

@@ -199,41 +199,41 @@ package struct LoadHTML {
 
     private var rateCharts: String {
         var rates: [(name: String, value: (LoadSecond) -> Double?)] = [
-            ("succeeded", { $0.perSecond(Double($0.counts.succeeded)) })
+            ("succeeded", { $0.perSecond(Double($0.counts.requests.succeeded)) })
         ]
         if result.plannedPerSecond != nil {
-            rates.append(("planned", { $0.perLoadSecond(Double($0.counts.planned)) }))
+            rates.append(("planned", { $0.perLoadSecond(Double($0.counts.pacing.planned)) }))
         }
         return chart("Requests per second", { Quantity.rate($0) }, LoadFormat.mean, rates)
             + chart(
                 "Throughput", { Quantity.bandwidth($0) }, LoadFormat.mean,
-                [("bodies", { $0.perSecond(Double($0.counts.bytes) * 8) })])
+                [("bodies", { $0.perSecond(Double($0.counts.requests.bytes) * 8) })])
             + chart(
                 "In progress at the end of each second", { Quantity.digits($0) }, LoadFormat.most,
                 isWhole: true,
                 [
-                    ("requests", { $0.tellsRates ? Double($0.counts.inFlight) : nil }),
+                    ("requests", { $0.tellsRates ? Double($0.counts.levels.inFlight) : nil }),
                     (
                         "due, not sent yet",
-                        { $0.tellsRates ? Double($0.counts.backlog) : nil }
+                        { $0.tellsRates ? Double($0.counts.levels.backlog) : nil }
                     ),
                 ])
     }
 
     /// The hit ratio over time, which shows a cache getting warm.
     private var cacheChart: String {
-        guard result.total.counts.cacheHitRatio != nil else { return "" }
+        guard result.total.counts.cache.hitRatio != nil else { return "" }
         return chart(
             "Cache hit ratio by second", { LoadFormat.percent($0) }, LoadFormat.mean,
             [
-                ("requests", { $0.counts.cacheHitRatio }),
-                ("bytes", { $0.counts.cacheByteHitRatio }),
+                ("requests", { $0.counts.cache.hitRatio }),
+                ("bytes", { $0.counts.cache.byteHitRatio }),
             ])
     }
 
     private var latencyCharts: String {
         func answered(_ value: @escaping (LoadSecond) -> Int64) -> (LoadSecond) -> Double? {
-            { $0.counts.succeeded > 0 ? Double(value($0)) : nil }
+            { $0.counts.requests.succeeded > 0 ? Double(value($0)) : nil }
         }
         let distribution = PercentileChart(
             caption: "Latency by percentile",
@@ -256,21 +256,21 @@ package struct LoadHTML {
         chart(
             "Viewers at the end of each second", { Quantity.digits($0) }, LoadFormat.mean,
             isWhole: true,
-            [("viewers", { $0.tellsRates ? Double($0.counts.viewers) : nil })])
+            [("viewers", { $0.tellsRates ? Double($0.counts.levels.viewers) : nil })])
             + chart(
                 "Stalls and late segments per second", { Quantity.digits($0) }, LoadFormat.mean,
                 isWhole: true,
                 [
-                    ("stalls", { $0.perSecond(Double($0.counts.stalls)) }),
-                    ("late segments", { $0.perSecond(Double($0.counts.lateSegments)) }),
-                    ("viewers failed", { $0.perSecond(Double($0.counts.viewersFailed)) }),
+                    ("stalls", { $0.perSecond(Double($0.counts.playback.stalls)) }),
+                    ("late segments", { $0.perSecond(Double($0.counts.playback.lateSegments)) }),
+                    ("viewers failed", { $0.perSecond(Double($0.counts.viewers.failed)) }),
                 ])
     }
 
     private var errorChart: String {
         chart(
             "Failed requests per second", { Quantity.rate($0) }, LoadFormat.mean, isWhole: true,
-            [("failed", { $0.perSecond(Double($0.counts.failed)) })])
+            [("failed", { $0.perSecond(Double($0.counts.requests.failed)) })])
     }
 
     private var generatorChart: String {

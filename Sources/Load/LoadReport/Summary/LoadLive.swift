@@ -40,7 +40,7 @@ package struct LoadLive: Sendable {
         elapsedSeconds = 0
         verdicts = []
         recent = []
-        total.counts.takeLevels(of: LoadCounts())
+        total.counts.levels = LoadCounts.Levels()
     }
 
     /// Continues the run with another plan.
@@ -51,7 +51,7 @@ package struct LoadLive: Sendable {
     /// - Parameter result: the measured results of the run so far.
     package mutating func add(_ interval: LoadInterval, of result: LoadResult) {
         total.add(interval)
-        total.counts.takeLevels(of: interval.counts)
+        total.counts.levels = interval.counts.levels
         elapsedSeconds = max(elapsedSeconds, Double(interval.second) + interval.lengthSeconds)
         recent.append((interval.counts, interval.lengthSeconds, interval.machineCores))
         if recent.count > Self.recentSeconds { recent.removeFirst() }
@@ -67,7 +67,7 @@ package struct LoadLive: Sendable {
     package mutating func end() {
         isRunning = false
         recent = []
-        total.counts.takeLevels(of: LoadCounts())
+        total.counts.levels = LoadCounts.Levels()
     }
 
     var isWarmingUp: Bool { isRunning && elapsedSeconds < scenario.warmUpSeconds }
@@ -89,8 +89,8 @@ package struct LoadLive: Sendable {
 
     /// True if the generator is the bottleneck now.
     var generatorIsLimit: Bool {
-        let sent = recent.reduce(0) { $0 + $1.counts.sent }
-        let late = recent.reduce(0) { $0 + $1.counts.lateSends }
+        let sent = recent.reduce(0) { $0 + $1.counts.requests.sent }
+        let late = recent.reduce(0) { $0 + $1.counts.pacing.lateSends }
         return (cpuShare ?? 0) > LoadHealth.maxCPUShare
             || late >= LoadHealth.fewLateSends
                 && Double(late) > Double(sent) * LoadHealth.maxLateShare

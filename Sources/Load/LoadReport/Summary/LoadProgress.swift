@@ -45,14 +45,14 @@ package struct LoadProgress: Sendable {
         self.result = result
         // A short last second would look like a drop.
         if interval.lengthSeconds >= LoadSecond.minSeconds {
-            rates.append(Double(interval.counts.succeeded) / interval.lengthSeconds)
+            rates.append(Double(interval.counts.requests.succeeded) / interval.lengthSeconds)
             if rates.count > Self.maxBars { rates.removeFirst() }
         }
         recent.append(interval)
         if recent.count > Self.recentSeconds { recent.removeFirst() }
         now = LoadInterval(second: interval.second)
         for interval in recent { now.add(interval) }
-        now.counts.takeLevels(of: interval.counts)
+        now.counts.levels = interval.counts.levels
     }
 
     // MARK: Figures
@@ -91,7 +91,8 @@ package struct LoadProgress: Sendable {
     }
 
     private var errorRate: Double? {
-        now.counts.ended > 0 ? Double(now.counts.failed) / Double(now.counts.ended) : nil
+        now.counts.requests.ended > 0
+            ? Double(now.counts.requests.failed) / Double(now.counts.requests.ended) : nil
     }
 
     /// CPU use of the busiest machine, if machines are distinguished.
@@ -172,20 +173,23 @@ package struct LoadProgress: Sendable {
     }
 
     private var requestParts: [StyledLine] {
-        let rate = Self.column(LoadFormat.rate(Double(now.counts.succeeded) * perSecond), 10)
+        let rate = Self.column(
+            LoadFormat.rate(Double(now.counts.requests.succeeded) * perSecond), 10)
         let bits = Self.column(
-            LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11)
+            LoadFormat.bandwidth(Double(now.counts.requests.bytes) * 8 * perSecond), 11)
         var parts = [
             Self.part(("  requests    ", .dim), ("\(rate)  \(bits)", .plain)),
-            Self.part(("  in flight ", .dim), (HumanFormat.count(now.counts.inFlight), .plain)),
+            Self.part(
+                ("  in flight ", .dim), (HumanFormat.count(now.counts.levels.inFlight), .plain)),
         ]
-        if now.counts.backlog > 0 {
-            parts.append(Self.part(("  waiting \(HumanFormat.count(now.counts.backlog))", .yellow)))
+        if now.counts.levels.backlog > 0 {
+            parts.append(
+                Self.part(("  waiting \(HumanFormat.count(now.counts.levels.backlog))", .yellow)))
         }
         parts.append(
             Self.part(
                 ("  failed ", .dim),
-                (LoadFormat.percent(errorRate), now.counts.failed > 0 ? .red : .plain)))
+                (LoadFormat.percent(errorRate), now.counts.requests.failed > 0 ? .red : .plain)))
         return parts
     }
 
@@ -206,12 +210,12 @@ package struct LoadProgress: Sendable {
     }
 
     private var viewerParts: [StyledLine] {
-        let waited = now.counts.stalledSeconds
-        let whole = waited + now.counts.playedSeconds
+        let waited = now.counts.playback.stalledSeconds
+        let whole = waited + now.counts.playback.playedSeconds
         return [
             Self.part(
                 ("  viewers     ", .dim),
-                (Self.column(HumanFormat.count(now.counts.viewers), 10), .plain)),
+                (Self.column(HumanFormat.count(now.counts.levels.viewers), 10), .plain)),
             Self.part(
                 ("  start-up p95 ", .dim), (Self.column(quantile(.startup, 0.95), 7), .plain)),
             Self.part(
@@ -223,8 +227,8 @@ package struct LoadProgress: Sendable {
             Self.part(
                 ("  late segments ", .dim),
                 (
-                    HumanFormat.count(now.counts.lateSegments),
-                    now.counts.lateSegments > 0 ? .yellow : .plain
+                    HumanFormat.count(now.counts.playback.lateSegments),
+                    now.counts.playback.lateSegments > 0 ? .yellow : .plain
                 )),
         ]
     }
@@ -270,7 +274,7 @@ package struct LoadProgress: Sendable {
         var parts = [Self.part(("  generator   ", .dim), (cpu, isLimit ? .red : .plain))]
         if isLimit { parts.append(Self.part(("  it is the bottleneck", .red))) }
         for (name, count) in [
-            ("late", now.counts.lateSends), ("missed", now.counts.missedSends),
+            ("late", now.counts.pacing.lateSends), ("missed", now.counts.pacing.missedSends),
         ] where count > 0 {
             parts.append(Self.part(("  \(name) \(HumanFormat.count(count))", .yellow)))
         }
@@ -296,15 +300,18 @@ package struct LoadProgress: Sendable {
     package var plainLine: String {
         var parts = [clock]
         if isWarmingUp { parts.append("warm-up") }
-        if isEnding { parts.append("waiting for the last \(now.counts.inFlight)") }
+        if isEnding { parts.append("waiting for the last \(now.counts.levels.inFlight)") }
         if let target = scenario.wanted(atSeconds: elapsedSeconds) {
             parts.append("target \(level(target.level))")
         }
-        parts.append("\(LoadFormat.rate(Double(now.counts.succeeded) * perSecond)) succeeded")
-        parts.append(LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond))
+        parts.append(
+            "\(LoadFormat.rate(Double(now.counts.requests.succeeded) * perSecond)) succeeded")
+        parts.append(LoadFormat.bandwidth(Double(now.counts.requests.bytes) * 8 * perSecond))
         parts.append("p99 \(quantile(.total, 0.99))")
-        if hasViewers { parts.append(HumanFormat.count(now.counts.viewers, "viewer")) }
-        if now.counts.failed > 0 { parts.append("\(LoadFormat.percent(errorRate)) failed") }
+        if hasViewers { parts.append(HumanFormat.count(now.counts.levels.viewers, "viewer")) }
+        if now.counts.requests.failed > 0 {
+            parts.append("\(LoadFormat.percent(errorRate)) failed")
+        }
         if cpuShare > LoadHealth.maxCPUShare {
             parts.append("the generator's CPU is the bottleneck")
         }

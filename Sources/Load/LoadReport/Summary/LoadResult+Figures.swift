@@ -15,12 +15,12 @@ extension LoadResult {
     var requestsPerSecond: Double? { figure(.requestRate) }
     /// The same of failed requests.
     var failedPerSecond: Double? {
-        perSecond(Double(total.counts.failed - total.counts.failedAfterEnd))
+        perSecond(Double(total.counts.requests.failed - total.counts.afterEnd.failed))
     }
     /// Planned requests per second of the open model; nil for viewers, which plan no requests.
     var plannedPerSecond: Double? {
         guard case .open = scenario.model, !hasViewers else { return nil }
-        return perSecond(Double(total.counts.planned))
+        return perSecond(Double(total.counts.pacing.planned))
     }
     private var isOpen: Bool {
         if case .open = scenario.model { return true }
@@ -68,7 +68,7 @@ extension LoadResult {
 
     /// True if more requests were sent late than with any generator.
     var isLate: Bool {
-        total.counts.lateSends >= LoadHealth.fewLateSends
+        total.counts.pacing.lateSends >= LoadHealth.fewLateSends
             && (figure(.lateSendRatio) ?? 0) > LoadHealth.maxLateShare
     }
 
@@ -89,41 +89,20 @@ extension LoadResult {
         if !isWhole { return .worker }
         if generatorIsLimit { return .generator }
         if fallsBehind { return .fellBehind }
-        return total.counts.missedSends > 0 ? .missedSends : nil
+        return total.counts.pacing.missedSends > 0 ? .missedSends : nil
     }
-
-    /// Growth of requests in progress above which a target falls behind, in requests.
-    private static let minGrowth = 10.0
-    /// The same as a share of the requests sent, in steps of `longStepSeconds` and in shorter ones,
-    /// in which a short pause of the target weighs more.
-    private static let (maxGrowthShare, maxShortGrowthShare) = (0.02, 0.08)
-    /// Measured seconds from which on a step is long.
-    private static let longStepSeconds = 4
 
     /// True if requests in progress grew over the last half of an open test, by more than were sent
     /// late. At the capacity of a target that queues what it cannot serve, nothing fails, and
     /// latencies depend on the length of the test.
     private var fallsBehind: Bool {
-        guard isOpen, !hasViewers else { return false }
-        // The end of a second with less load counts requests after the load.
-        let rows = seconds.filter { $0.isMeasured && $0.loadSeconds > 0.9 * $0.lengthSeconds }
-        guard let last = rows.last else { return false }
-        let half = rows[(rows.count - 1) / 2]
-        func waiting(_ row: LoadSecond) -> Double {
-            Double(row.counts.inFlight + row.counts.backlog)
-        }
-        let planned = rows.drop { $0.second <= half.second }.reduce(0) {
-            $0 + Double($1.counts.planned)
-        }
-        let growth = waiting(last) - waiting(half) - Double(total.counts.lateSends)
-        let share =
-            rows.count < Self.longStepSeconds ? Self.maxShortGrowthShare : Self.maxGrowthShare
-        return growth >= Self.minGrowth && growth > share * planned
+        guard let window = BacklogWindow(self) else { return false }
+        return window.isGrowing(lateSends: total.counts.pacing.lateSends)
     }
 
     var hasViewers: Bool {
         if case .viewers = scenario.user { return true }
-        return total.counts.viewersStarted + total.counts.viewersEnded > 0
+        return total.counts.viewers.started + total.counts.viewers.ended > 0
     }
 
     /// Limits of the results, a sentence each.
@@ -161,21 +140,21 @@ extension LoadResult {
                     + "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) late although a slot "
                     + "was free\(why)")
         }
-        if total.counts.missedSends > 0 {
+        if total.counts.pacing.missedSends > 0 {
             warnings.append(
-                "\(HumanFormat.count(total.counts.missedSends, "request")) that "
-                    + "\(total.counts.missedSends == 1 ? "was" : "were") due before the end "
-                    + "\(total.counts.missedSends == 1 ? "was" : "were") never sent.")
+                "\(HumanFormat.count(total.counts.pacing.missedSends, "request")) that "
+                    + "\(total.counts.pacing.missedSends == 1 ? "was" : "were") due before the end "
+                    + "\(total.counts.pacing.missedSends == 1 ? "was" : "were") never sent.")
         }
-        if total.counts.viewersRefused > 0 {
+        if total.counts.viewers.rejected > 0 {
             warnings.append(
-                "\(HumanFormat.count(total.counts.viewersRefused, "viewer")) that were "
+                "\(HumanFormat.count(total.counts.viewers.rejected, "viewer")) that were "
                     + "due did not start: a generator has reached its maximum. Lower the load, "
                     + "or use more workers.")
         }
-        if total.counts.queued > 0 {
+        if total.counts.pacing.queued > 0 {
             warnings.append(
-                "\(HumanFormat.count(total.counts.queued, "request")) waited in the "
+                "\(HumanFormat.count(total.counts.pacing.queued, "request")) waited in the "
                     + "generator's queue because its "
                     + "\(HumanFormat.count(scenario.concurrency, "slot")) "
                     + "\(scenario.concurrency == 1 ? "was" : "were") in use, and "
@@ -193,26 +172,28 @@ extension LoadResult {
     private var openWarnings: [String] {
         var warnings: [String] = []
         let counts = total.counts
-        if counts.resent > 0, Double(counts.resent) > Self.maxResentShare * Double(counts.sent) {
+        if counts.requests.resent > 0,
+            Double(counts.requests.resent) > Self.maxResentShare * Double(counts.requests.sent)
+        {
             warnings.append(
-                "\(HumanFormat.count(counts.resent, "request")) "
-                    + "\(counts.resent == 1 ? "was" : "were") sent again on a new connection, "
+                "\(HumanFormat.count(counts.requests.resent, "request")) "
+                    + "\(counts.requests.resent == 1 ? "was" : "were") sent again on a new connection, "
                     + "because the server had closed a kept one before an answer. Each counts "
                     + "once here, with all its time; the server may have received it twice.")
         }
         // Requests cut off by caps are expected.
-        if counts.unfinished > 0, ending != .capped {
+        if counts.requests.unfinished > 0, ending != .capped {
             warnings.append(
-                "\(HumanFormat.count(counts.unfinished, "request")) "
-                    + "\(counts.unfinished == 1 ? "was" : "were") unfinished when it was "
+                "\(HumanFormat.count(counts.requests.unfinished, "request")) "
+                    + "\(counts.requests.unfinished == 1 ? "was" : "were") unfinished when it was "
                     + "stopped, the longest for "
-                    + "\(LoadFormat.seconds(counts.longestUnfinishedSeconds)): no latency and "
+                    + "\(LoadFormat.seconds(counts.requests.longestUnfinishedSeconds)): no latency and "
                     + "no error includes them.")
         }
-        if counts.viewersNotStarted > 0 {
+        if counts.viewers.notStarted > 0 {
             warnings.append(
-                "\(HumanFormat.count(counts.viewersNotStarted, "viewer")) did not start "
-                    + "playing before \(counts.viewersNotStarted == 1 ? "its" : "their") time "
+                "\(HumanFormat.count(counts.viewers.notStarted, "viewer")) did not start "
+                    + "playing before \(counts.viewers.notStarted == 1 ? "its" : "their") time "
                     + "was over: for those that waited longer than usual, the wait counts as "
                     + "start-up time.")
         }
@@ -251,7 +232,7 @@ extension LoadResult {
 
     private var sampleWarnings: [String] {
         var warnings: [String] = []
-        let (failed, all) = (warmUp.counts.failed, warmUp.counts.ended)
+        let (failed, all) = (warmUp.counts.requests.failed, warmUp.counts.requests.ended)
         if failed >= LoadHealth.fewWarmUpFailures,
             Double(failed) > LoadHealth.maxWarmUpFailureShare * Double(all)
         {
@@ -259,7 +240,7 @@ extension LoadResult {
                 "\(HumanFormat.count(failed, "request")) of \(HumanFormat.count(all)) failed in the "
                     + "warm-up, which is in no result.")
         }
-        if total.counts.ended == 0 {
+        if total.counts.requests.ended == 0 {
             warnings.append(
                 "No request ended in the measured time: there is no result.")
         }

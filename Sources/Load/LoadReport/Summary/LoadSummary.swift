@@ -67,7 +67,7 @@ package struct LoadSummary {
     private var series: String {
         let seconds = result.seconds.filter(\.tellsRates)
         guard seconds.count > 1 else { return "" }
-        let rates = seconds.compactMap { $0.perSecond(Double($0.counts.succeeded)) }
+        let rates = seconds.compactMap { $0.perSecond(Double($0.counts.requests.succeeded)) }
         let slowest = seconds.map { Double($0.p99) }
         func line(_ name: String, _ values: [Double], _ most: String, _ merge: ([Double]) -> Double)
             -> String
@@ -76,7 +76,7 @@ package struct LoadSummary {
                 values, columns: bars, usesUnicode: usesUnicode, merge: merge)
             return "  \(TextLayout.padded(name, to: 14))  \(bars)  up to \(most)\n"
         }
-        let hits = seconds.compactMap(\.counts.cacheHitRatio)
+        let hits = seconds.compactMap(\.counts.cache.hitRatio)
         let cache =
             hits.count < 2
             ? ""

@@ -13,6 +13,8 @@ package struct SearchReport: Sendable {
         var unit: String?
         var highest: Double?
         var lowestBroken: Double?
+        /// The reason why the load `lowestBroken` failed.
+        var limit: String?
         var knee: Knee?
         var isConclusive: Bool?
     }
@@ -36,8 +38,28 @@ package struct SearchReport: Sendable {
     /// A short step answers more or fewer by chance. Else they are the answered requests.
     package let requestsPerSecond: Double
     package let bitsPerSecond: Double
-    /// False if the search did not reach the limit, so that the server may do more.
-    package let isConclusive: Bool
+    /// How far the limit may be above the load that passed.
+    private let reach: Reach
+
+    private enum Reach: Equatable {
+        case found
+        /// The search ended before it found the limit, which is this many times the load at most.
+        case below(Double)
+        /// No load was too much for the server.
+        case open
+    }
+
+    /// False if the server may do more than the load that passed.
+    package var isConclusive: Bool { reach == .found }
+
+    /// The limits over the values of `originValues` at most; infinite if no load was too much.
+    package var maxFactor: Double {
+        switch reach {
+        case .found: 1
+        case .below(let factor): factor
+        case .open: .infinity
+        }
+    }
 
     private var meanBytes: Double { bitsPerSecond / 8 / requestsPerSecond }
 
@@ -66,24 +88,50 @@ package struct SearchReport: Sendable {
         let isArrivals = ladder.unit == "arrivalsPerSecond" && figures.plannedPerSecond != nil
         requestsPerSecond = isArrivals && ladder.knee == nil ? highest : answered
         bitsPerSecond = bits * requestsPerSecond / answered
-        isConclusive =
-            ladder.isConclusive ?? true && (ladder.lowestBroken != nil || ladder.knee != nil)
+        reach = Self.reach(ladder, highest)
     }
 
-    private var atLeast: String { isConclusive ? "" : "at least " }
+    private static func reach(_ ladder: Ladder, _ highest: Double) -> Reach {
+        let broken = ladder.lowestBroken
+        if ladder.isConclusive ?? true, broken != nil || ladder.knee != nil { return .found }
+        // Other reasons are the generator's.
+        guard let broken, broken > highest, broken <= 1e9,
+            ["threshold", "fellBehind"].contains(ladder.limit)
+        else { return .open }
+        return .below(broken / highest)
+    }
 
-    private func open(_ what: String) -> [String] {
-        isConclusive
+    /// The requests per second of the lowest load that was too much, if the limit is below it.
+    private var maxRequests: String? {
+        guard case .below(let factor) = reach else { return nil }
+        return Plan.rate(requestsPerSecond * factor)
+    }
+
+    private var atLeast: String { reach == .open ? "at least " : "" }
+
+    /// Describes a limit that was not found, and what follows with and without an upper bound.
+    private func open(within: String, orMore: String) -> [String] {
+        if let maxRequests {
+            let range = "\(Plan.rate(requestsPerSecond)) and \(maxRequests) requests per second"
+            return [
+                "The search ended before it found the limit, which is between \(range): "
+                    + "\(within). Search again on a quiet machine for the limit."
+            ]
+        }
+        return reach == .found
             ? []
             : [
-                "The search did not reach the limit, so \(what). Search on from a higher load for the "
-                    + "limit."
+                "The search did not reach the limit, so \(orMore). Search on from a higher load "
+                    + "for the limit."
             ]
     }
 
     /// The basis of the values, for the source of an input.
     package var basis: String {
-        isConclusive
+        if let maxRequests {
+            return "the highest load that passed: the limit is below \(maxRequests) requests/s"
+        }
+        return isConclusive
             ? "the highest load that passed" : "at least: the search did not reach the limit"
     }
 
@@ -108,7 +156,10 @@ package struct SearchReport: Sendable {
                 + "Mbit/s. The plan has both as limits, because a search does not show which of "
                 + "them it met; the plan's segments have \(ShortText.bytes(size)). Search with "
                 + "files of this size, or set --origin-requests and --origin-megabits."
-        ] + open("the origin allows this much or more")
+        ]
+            + open(
+                within: "the plan has the lower number",
+                orMore: "the origin allows this much or more")
     }
 
     /// The speed of an edge's core, if `cores` answered the search.
@@ -138,6 +189,9 @@ package struct SearchReport: Sendable {
                 + "\(atLeast)\(Plan.rate(requestsPerSecond)) requests of "
                 + "\(ShortText.bytes(meanBytes)) per second, \(Plan.rate(bitsPerSecond / 1e6)) Mbit/s. The plan assumes that their "
                 + "CPU was the limit; if it was the network, the edge needs fewer cores."
-        ] + open("the edge needs as many cores as planned, or fewer")
+        ]
+            + open(
+                within: "the edge needs as many cores as planned, or fewer",
+                orMore: "the edge needs as many cores as planned, or fewer")
     }
 }

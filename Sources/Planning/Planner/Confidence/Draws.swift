@@ -1,3 +1,4 @@
+import Model
 import Statistics
 
 /// Repeated draws of the uncertain inputs, and the figures of each.
@@ -13,12 +14,11 @@ struct Draws {
     init(_ scenario: Scenario, _ options: Plan.Options) {
         count = options.draws
         seed = options.seed
-        var random = SeededRandom(seed: options.seed)
-        var inputs = DrawnInputs(scenario, count: options.draws)
+        var inputs = DrawnInputs(scenario, count: options.draws, seed: options.seed)
         var figures = Figures(options.draws)
         let books = Self.books(scenario, options.prices)
         for _ in 0..<options.draws {
-            let values = inputs.draw(scenario, &random)
+            let values = inputs.draw(scenario)
             let sizing = Sizing(values)
             figures.add(Figures.Draw(values, sizing))
             for (own, origin) in books {
@@ -62,42 +62,50 @@ struct Draws {
     }
 }
 
-/// The draws of all uncertain inputs.
+/// The draws of all inputs.
+///
+/// Each input has a stream of random numbers of its own, seeded by its name: an input that is given
+/// exactly, or that replaces another one, changes no draw of the others.
 struct DrawnInputs {
-    private let names: [String]
+    /// One for each estimate, in the order in which `ScenarioValues` chooses them.
+    private var streams: [SeededRandom] = []
+    /// Names of the uncertain inputs, and their draws.
+    private var names: [String] = []
     private var drawn: [[Double]]
 
-    init(_ scenario: Scenario, count: Int) {
-        var names: [String] = []
-        for input in ScenarioInput.allCases where scenario.estimate(input)?.isExact == false {
-            names.append(input.row.path)
+    init(_ scenario: Scenario, count: Int, seed: UInt64) {
+        for (name, estimate) in Self.estimates(scenario) {
+            streams.append(SeededRandom(seed: seed ^ StableHash.value(name)))
+            if !estimate.isExact { names.append(name) }
         }
-        for action in scenario.actionsInUse {
-            let parts = [
-                ("perDay", action.perDay), ("requests", action.requests), ("bytes", action.bytes),
-            ]
-            names += parts.filter { !$0.1.isExact }.map { "actions.\(action.name).\($0.0)" }
-        }
-        self.names = names
         drawn = Array(repeating: [], count: names.count)
         for index in drawn.indices { drawn[index].reserveCapacity(count) }
     }
 
-    mutating func draw(_ scenario: Scenario, _ random: inout SeededRandom) -> ScenarioValues {
-        var index = 0
-        var source = random
+    /// Returns all estimates with their names, in the order in which `ScenarioValues` chooses them.
+    private static func estimates(_ scenario: Scenario) -> [(String, Estimate)] {
+        let inputs = ScenarioInput.allCases.compactMap { input in
+            scenario.estimate(input).map { (input.row.path, $0) }
+        }
+        let actions = scenario.actionsInUse.flatMap { action in
+            [
+                ("perDay", action.perDay), ("requests", action.requests), ("bytes", action.bytes),
+            ].map { ("actions.\(action.name).\($0.0)", $0.1) }
+        }
+        return inputs + actions
+    }
+
+    mutating func draw(_ scenario: Scenario) -> ScenarioValues {
         var taken: [Double] = []
         taken.reserveCapacity(names.count)
+        var index = 0
         let values = ScenarioValues(scenario) { estimate in
-            let value = estimate.draw(from: &source)
+            defer { index += 1 }
+            let value = estimate.draw(from: &streams[index])
             if !estimate.isExact { taken.append(value) }
             return value
         }
-        random = source
-        for value in taken where index < drawn.count {
-            drawn[index].append(value)
-            index += 1
-        }
+        for (index, value) in taken.enumerated() { drawn[index].append(value) }
         return values
     }
 

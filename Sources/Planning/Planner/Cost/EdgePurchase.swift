@@ -9,7 +9,8 @@ struct EdgePurchase {
     var perMonth: Money { instance.perMonth.times(Double(servers)) }
 
     /// Kinds are compared in one currency; without a rate, only those in the currency of the
-    /// provider's other machines.
+    /// provider's other machines. A site has no more than a few of the small machines, if there are
+    /// larger ones: hundreds of small servers are not what anybody buys.
     init(
         _ values: ScenarioValues, _ load: Sizing.Edge.Load, _ book: PriceBook,
         _ choice: Scenario.MoneyChoice
@@ -27,8 +28,9 @@ struct EdgePurchase {
         func amount(_ instance: PriceBook.Instance) -> Double {
             currency.flatMap { cost(instance).amount(in: $0) } ?? .infinity
         }
-        let chosen =
-            ([book.instance] + book.edgeServers).min { amount($0) < amount($1) } ?? book.instance
+        let isSmallEnough = load.servers(kind(book.instance)) <= Sizing.Edge.maxOfSmallerKind
+        let kinds = (isSmallEnough ? [book.instance] : []) + book.edgeServers
+        let chosen = kinds.min { amount($0) < amount($1) } ?? book.instance
         instance = chosen
         servers = load.allServers(kind(chosen))
         barelyNeeded = load.servers(kind(chosen), used: 1) * Int(load.sites)

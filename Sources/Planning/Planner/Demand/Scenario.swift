@@ -13,8 +13,9 @@ package struct Scenario: Sendable {
     package var origins: [ScenarioInput: String] = [:]
     /// Measurements of measured inputs.
     package var measured: [ScenarioInput: Measured] = [:]
-    /// Measured limits that were not reached: the server may do more.
-    package var lowerBounds: Set<ScenarioInput> = []
+    /// Measured limits that were not found, each with the most that the server can do: infinite if
+    /// no load was too much for it.
+    package var lowerBounds: [ScenarioInput: Double] = [:]
     /// Requests per second in each of 24 hours, from an access log.
     package var hourlyRequests: [Double]?
     /// Correction of waits for variation; nil for Kimura's.

@@ -75,7 +75,8 @@ package enum ServiceKind: String, CaseIterable, Codable, Sendable {
             "Hotstar, World Cup 2019: 15.6 of 100 million daily users (India v Pakistan), 25.3 of "
                 + "over 100 million (India v New Zealand). NOS, World Cup 2010: 0.12 of 0.5 million. "
                 + "Hotstar, IPL final 2018: 10.7 of 26 million"),
-        .minutesPerDay: range(30, 60, 150),
+        .minutesPerDay: range(
+            30, 60, 150, "assumption: public figures of live events are of the peak only"),
         .titles: range(1, 1, 4),
         .minutesPerTitle: range(90, 180, 240),
         .changePerDay: range(0, 0, 0, "a live segment is fetched when it appears, not at night"),
@@ -84,7 +85,9 @@ package enum ServiceKind: String, CaseIterable, Codable, Sendable {
 
     private static let downloadDefaults: [ScenarioInput: Default] = [
         .minutesPerDay: range(0, 0, 0, "nothing is watched"),
-        .catalogGigabytes: range(500, 5_000, 50_000),
+        .catalogGigabytes: range(
+            500, 5_000, 50_000, "assumption: public figures of downloads are of bytes per user only"
+        ),
         .fillSegmentBytes: range(1e6, 16e6, 64e6),
     ]
 }

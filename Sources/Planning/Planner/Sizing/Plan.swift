@@ -32,6 +32,8 @@ package struct Plan: Codable, Sendable {
     package var recommendation: Recommendation?
     /// Problems of the plan: limits of origins, deadlines that no number of workers meets.
     package var problems: [String]
+    /// Values with which a pool suffices, each remedy by itself; empty if one does already.
+    package var remedies: [Remedy]
     package var notes: [String]
     /// Those of `notes` that tell how far measurements of `--calibrate` can be relied on.
     package var calibrationNotes: [String] = []
@@ -105,7 +107,7 @@ extension Plan {
         let forecast = Growth.forecast(
             values, sizing, months: options.months, method.forOtherLoads(values, sizing, formulas))
         growth = Growth(forecast)
-        problems = Self.problems(scenario, values, sizing, options)
+        (problems, remedies) = Self.problems(scenario, values, sizing, options)
         if sizing.workers.total == nil, let workers = self.likely.workers.total {
             problems.append(
                 "On the likely values of the inputs \(Scenario.grouped(workers)) workers suffice: a "

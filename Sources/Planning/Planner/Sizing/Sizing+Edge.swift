@@ -30,7 +30,7 @@ extension Sizing.Edge {
         (1_000, 4), (10_000, 16), (25_000, 32), (100_000, 64),
     ]
     /// Servers of a site, without the spare one, from which on a larger kind is used.
-    private static let maxOfSmallerKind = 4
+    static let maxOfSmallerKind = 4
 
     init(_ values: ScenarioValues, _ demand: Demand) {
         let load = Load(values, demand)

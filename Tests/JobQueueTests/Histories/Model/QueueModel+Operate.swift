@@ -16,6 +16,11 @@ extension QueueModel {
     mutating func record(
         _ volume: Int, on fileSystem: Int?, of site: Int, under lease: Int, by worker: Int
     ) -> Answer {
+        // Catalogs are never forgotten, so that each site keeps its volume.
+        let isOther = volumes.contains { $0.key != site && $0.value == volume }
+        if queues[site] != nil, volumes[site] == nil, isOther {
+            return .refused("storage.sharedDirectory")
+        }
         let isHeld = jobs.contains {
             $0.value.hold?.lease == lease && self.site(of: $0.key) == site
         }
@@ -64,7 +69,8 @@ extension QueueModel {
         switch operation.action {
         case .cancel:
             let answer = cancel(names, of: number)
-            if isWhole && catalog.state == .running { end(number) }
+            let endsInterrupted = catalog.state == .interrupted && (isWhole || answer.assets > 0)
+            if isWhole && catalog.state == .running || endsInterrupted { end(number) }
             return .selected(answer, isWritten: true)
         case .retry: return retry(names, of: number, isWhole: isWhole)
         case .refresh: return refresh(names, of: number)
@@ -122,9 +128,9 @@ extension QueueModel {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for name in names {
             let key = AssetKey(catalog: number, name: name)
-            guard let asset = self[key], asset.isUnderWay, asset.state != .publishing else {
-                continue
-            }
+            guard let asset = self[key], asset.isUnderWay || asset.state == .interrupted,
+                asset.state != .publishing
+            else { continue }
             for work in jobs(of: key) {
                 if let lease = jobs[work]?.hold?.lease {
                     leases[lease]?.cancelled.append(work.wholeFile)
@@ -133,6 +139,7 @@ extension QueueModel {
                 answer.jobs += 1
             }
             answer.assets += 1
+            if !asset.isCounted { catalogs[number]?.hasCancelledOthers = true }
             if asset.state == .refreshing {
                 self[key]?.note(["worker.cancelled"])
                 self[key]?.state = .completed
@@ -146,9 +153,11 @@ extension QueueModel {
     /// Nothing of it is waited for, lists of digests neither: they count as failed.
     private mutating func end(_ number: Int) {
         fold(number)
-        guard let catalog = catalogs[number], catalog.state == .running,
+        guard let catalog = catalogs[number], [.running, .interrupted].contains(catalog.state),
             !catalog.assets.values.contains(where: {
-                $0.isCounted && !$0.state.isSettled && $0.state != .publishing
+                $0.state == .interrupted
+                    ? $0.generation == catalog.generation
+                    : $0.isCounted && !$0.state.isSettled && $0.state != .publishing
             })
         else { return }
         for work in jobs.keys where work.kind == .checksums && work.catalog == number {
@@ -190,6 +199,7 @@ extension QueueModel {
         }
         let ended = catalog.endedDirectories
         var answer = SelectionAnswer(assets: 0, jobs: 0)
+        catalogs[number]?.hasCancelledOthers = false
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)
             endOutlivedRenewal(of: key)

@@ -151,17 +151,22 @@ extension QueueModel {
             catalogs[number]?.busy.remove(directory)
             jobs[.checksums(number, directory)] = Job()
         }
-        let counted = catalog.assets.values.filter(\.isCounted)
-        guard catalog.state == .running, catalog.checksumsOwed.isEmpty,
-            counted.allSatisfy(\.hasEnded)
-        else { return }
-        let isWhole = catalog.checksumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
-        let isFailed = catalog.checksumsFailed > 0 || counted.contains { $0.state == .failed }
-        catalogs[number]?.state = isWhole ? .completed : isFailed ? .failed : .cancelled
+        guard catalog.state == .running, catalog.checksumsOwed.isEmpty else { return }
+        _ = catalogs[number]?.endIfAllEnded()
     }
 }
 
 extension QueueModel.Catalog {
+    /// Ends a catalog whose assets have all ended; returns false for another.
+    mutating func endIfAllEnded() -> Bool {
+        let counted = assets.values.filter(\.isCounted)
+        guard counted.allSatisfy(\.hasEnded) else { return false }
+        let isWhole = checksumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
+        let isFailed = checksumsFailed > 0 || counted.contains { $0.state == .failed }
+        state = isWhole ? .completed : isFailed ? .failed : .cancelled
+        return true
+    }
+
     /// Directories that count as busy, and in which no job runs any more.
     var endedDirectories: Set<String> {
         busy.filter { directory in

@@ -48,16 +48,20 @@ extension QueueModel {
     mutating func interrupt(_ number: Int) -> Answer {
         fold(number)
         guard let catalog = catalogs[number] else { return .refused("input.notFound") }
-        for work in jobs.keys where work.catalog == number && work.kind != .publish {
-            if work.kind == .checksums { cancelList(work) } else { jobs[work] = nil }
+        for work in jobs.keys where work.catalog == number {
+            if ![.publish, .checksums].contains(work.kind) { jobs[work] = nil }
         }
         for (name, asset) in catalog.assets
         where !asset.state.isSettled && asset.state != .publishing {
             catalogs[number]?.assets[name]?.state =
                 asset.state == .refreshing ? .completed : .interrupted
         }
-        if catalog.state == .running { catalogs[number]?.state = .interrupted }
         catalogs[number]?.busy = []
+        if catalog.state == .running, catalogs[number]?.endIfAllEnded() == true { return .nothing }
+        for work in jobs.keys where work.catalog == number && work.kind == .checksums {
+            cancelList(work)
+        }
+        if catalog.state == .running { catalogs[number]?.state = .interrupted }
         catalogs[number]?.checksumsOwed = []
         return .nothing
     }

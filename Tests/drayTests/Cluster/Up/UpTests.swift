@@ -32,7 +32,8 @@ extension EndToEnd {
         }
 
         /// It is not submitted again, and no command follows it.
-        @Test func aKilledClusterContinuesByItself() async throws {
+        @Test(arguments: [SIGKILL, SIGTERM])
+        func aStoppedClusterContinuesByItself(signal: Int32) async throws {
             let origin = try await FileOrigin(files: 200, requestsPerSecond: 60)
             let home = try await EmbeddedHome(.current)
             let (first, environment) = try await Self.up(home)
@@ -41,7 +42,7 @@ extension EndToEnd {
                 ["prefetch", origin.list, "--to", home.edge, "--detach"], environment: environment)
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             try await origin.waitForRequests(40)
-            first.signal(SIGKILL)
+            first.signal(signal)
             _ = try await first.wait(deadlineSeconds: 30)
             let port = try #require(address.split(separator: ":").last)
             let (second, _) = try await Self.up(home, port: String(port))
@@ -58,12 +59,43 @@ extension EndToEnd {
             try await origin.expectCopied(to: home.edge)
         }
 
+        /// Its headers and settings of origins have ended with it.
+        @Test func anInterruptedPrefetchContinuesByRequestOnly() async throws {
+            let origin = try await FileOrigin(files: 200, requestsPerSecond: 60)
+            let home = try await EmbeddedHome(.current)
+            let prefetch = try home.prefetch(origin.list, ["--name", "films"])
+            try await origin.waitForRequests(40)
+            prefetch.signal(SIGTERM)
+            #expect(try await prefetch.wait(deadlineSeconds: 60) == .exited(130))
+            let requests = origin.requests.count
+            let (service, environment) = try await Self.up(home, state: home.stateDirectory)
+            func output(_ arguments: [String]) async throws -> String {
+                let command = try DrayProcess.start(arguments, environment: environment)
+                #expect(try await command.wait() == .exited(0), "\(command.errors)")
+                return command.output
+            }
+            let before = try await output(["status", "--json"])
+            #expect(before.contains("\"state\" : \"interrupted\""), "\(before)")
+            #expect(origin.requests.count == requests)
+            _ = try await output(["assets", "resume", "films"])
+            try await waitUntil(deadlineSeconds: 60, "the end of the catalog") {
+                let status = try await output(["status", "--json"])
+                return status.contains("\"completed\" : 200")
+                    && status.contains("\"state\" : \"completed\"")
+            }
+            service.signal(SIGTERM)
+            #expect(try await service.wait(deadlineSeconds: 30) == .exited(0), "\(service.errors)")
+            try await origin.expectCopied(to: home.edge)
+        }
+
         /// Starts the cluster and answers what it prints for those who use it, by variable. Root names the
         /// state, as its default would be the machine's.
         static func up(
-            _ home: EmbeddedHome, port: String = "0", environment: [String: String] = [:]
+            _ home: EmbeddedHome, port: String = "0", state path: String? = nil,
+            environment: [String: String] = [:]
         ) async throws -> (ChildProcess, [String: String]) {
-            let state = home.account == .current ? ["--state", home.path("state")] : []
+            let state =
+                home.account == .current ? ["--state", path ?? home.path("state")] : []
             let process = try home.start(
                 [
                     "up", "--listen", "127.0.0.1:\(port)", "--workers", "2", "--connections", "4",

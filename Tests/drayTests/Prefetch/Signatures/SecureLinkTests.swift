@@ -56,7 +56,7 @@ extension EndToEnd {
             func answers() -> [NginxServer.Request] {
                 nginx.requests().filter { $0.status == 200 && $0.target.contains(".ts?") }
             }
-            try await waitUntil(deadlineSeconds: 20, "the access log") {
+            try await waitUntil(deadlineSeconds: 60, "the access log") {
                 answers().count >= total
             }
             return Dictionary(

@@ -9,7 +9,7 @@ FROM unnest(@segments::bigint[], @states::text[], @ages::bigint[], @details::tex
 JOIN segment s ON s.id = n.segment
 ORDER BY s.id
 ON CONFLICT (asset_id, hashtextextended(key, 0)) DO UPDATE SET
-    was_cached = k.state IN ('hit', 'stored'), requests = k.requests + 1, state = excluded.state,
+    was_cached = k.state IN ({{cacheStored}}), requests = k.requests + 1, state = excluded.state,
     age_seconds = excluded.age_seconds, detail = excluded.detail, answered_at = now()
 
 -- fragment: objectsOfCatalog
@@ -27,7 +27,7 @@ WHERE c.id = @catalog::bigint
 
 -- fragment: isNotCached
 -- An object that the cache should have kept, had it been able to: a first request may miss.
-(k.done AND (k.state IN ('notStored', 'unknown') OR k.requests > 1 AND k.state <> 'hit'))
+(k.done AND (k.state IN ({{cacheUnstored}}) OR k.requests > 1 AND k.state <> 'hit'))
 
 -- name: pops
 -- Counts by POP. Titles whose manifest could not be read count as one failed object.

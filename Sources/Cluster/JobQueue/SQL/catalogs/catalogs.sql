@@ -83,7 +83,7 @@ WITH gone AS MATERIALIZED (
            sum(assets_cancelled) AS cancelled
     FROM (
         SELECT directory_id, assets_completed, assets_failed, assets_cancelled FROM gone
-        WHERE directory_id IS NOT NULL
+        WHERE directory_id IS NOT NULL OR assets_cancelled > 0
         UNION ALL
         SELECT directory_id, (state = 'completed')::int, (state = 'failed')::int, 0 FROM assets
         WHERE has_ended
@@ -174,17 +174,17 @@ SELECT (SELECT count(*) FROM checksum_jobs) AS jobs,
 FROM added
 
 -- unprepared: interruptJobs
--- The catalogs' lanes are locked. Deletes jobs, except those that publish, which continue. Jobs that
+-- The catalogs' lanes are locked. Deletes jobs, except those of the kinds @kept, which continue. Jobs that
 -- workers still hold become stale; what they store of them is noted. At their next heartbeat they
 -- stop, and keep what they have received for who continues. Those that write a checksum file stop
 -- writing: another one may begin.
 WITH delayed AS (
-    DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind NOT IN ('publish', 'purge')
+    DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> ALL(@kept::text[])
     RETURNING {{droppedDelayedJob}}
 ), leased AS (
     DELETE FROM job
     WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = ANY(@catalogs::bigint[])))
-        AND kind NOT IN ('publish', 'purge')
+        AND kind <> ALL(@kept::text[])
     RETURNING {{droppedJob}}
 ), gone AS MATERIALIZED (
     SELECT * FROM leased UNION ALL SELECT * FROM delayed
@@ -209,9 +209,20 @@ SELECT count(*) AS lanes FROM (SELECT id FROM lane WHERE catalog_id = ANY(@catal
 -- unprepared: haveJobs
 -- True when a report that was under way has left new jobs.
 SELECT EXISTS (SELECT FROM delayed_job
-               WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind NOT IN ('publish', 'purge'))
+               WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> ALL(@kept::text[]))
     OR EXISTS (SELECT FROM lane l JOIN job j ON j.lane_id = l.id
-               WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind NOT IN ('publish', 'purge')) AS have_jobs
+               WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind <> ALL(@kept::text[])) AS have_jobs
+
+-- unprepared: noteReceived
+-- The bytes that workers have received of assets that are interrupted next, and keep.
+WITH receiving AS MATERIALIZED (
+    {{receiving}}
+)
+UPDATE asset a SET paused_received_bytes = r.bytes, paused_expected_bytes = r.expected,
+    paused_transfers = r.transfers
+FROM receiving r
+WHERE a.id = r.asset_id AND r.transfers > 0 AND a.catalog_id = ANY(@catalogs::bigint[])
+  AND a.state IN ({{assetInterruptible}}) AND a.state <> 'refreshing'
 
 -- unprepared: interruptAssets
 -- A refreshed asset is whole, as it was before. A publication continues.
@@ -227,6 +238,20 @@ UPDATE catalog c SET assets_completed = c.assets_completed + i.n
 FROM (SELECT catalog_id, count(*) AS n FROM changed WHERE state = 'completed'
       GROUP BY catalog_id) AS i
 WHERE c.id = i.catalog_id
+
+-- unprepared: settle
+-- Ends those of the catalogs whose assets have all ended: only their SHA256SUMS are left, which workers still write.
+WITH ended AS (
+    UPDATE catalog SET ended_at = now(),
+        state = CASE WHEN assets_failed + checksums_failed > 0 THEN 'failed'
+                     WHEN assets_cancelled > 0 THEN 'cancelled' ELSE 'completed' END
+    WHERE id = ANY(@catalogs::bigint[]) AND state = 'running' AND assets > 0
+      AND assets_completed + assets_failed + assets_cancelled >= assets
+    RETURNING id
+), directories AS (
+    UPDATE directory SET unsettled = 0 WHERE catalog_id IN (SELECT id FROM ended) AND unsettled > 0
+)
+SELECT id FROM ended
 
 -- unprepared: interrupt
 WITH directories AS (

@@ -14,7 +14,7 @@
 -- which readers compose them (`RecordedMessage`).
 , changed AS (
     UPDATE asset a SET
-        key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
+        key_taken = true, state = 'failed', failure_code = {{storage.pathConflict}},
         -- Nothing that may be a secret: a key has a token where an operator keeps that.
         failure_message = json_build_object('keyTaken', json_build_object(
             'key', left(regexp_replace(t.key, '[?].*$', '?…'), 300),

@@ -76,7 +76,7 @@ WITH storing AS MATERIALIZED (
 ), files (asset_id, ordinal, key, bytes, due_at) AS (
     -- A worker that was lost may have stored what it did not report.
     SELECT asset_id, ordinal, key, coalesce(bytes, 0), due_at FROM results
-    WHERE part = 0 AND (done OR failure_code IN ('worker.lost', 'worker.poison'))
+    WHERE part = 0 AND (done OR failure_code IN ({{worker.lost}}, {{worker.poison}}))
     UNION ALL
     SELECT asset_id, -1, key, bytes, due_at FROM previous WHERE bytes IS NOT NULL
 ), lacking AS (
@@ -96,11 +96,12 @@ WITH storing AS MATERIALIZED (
     SELECT asset_id, -2, {{bodiesKey}}, total_bytes, due_at FROM multipart_files
     WHERE site_id IS NOT NULL
     UNION ALL
-    -- With an asset that waits for the deletion of files anyway.
+    -- With the asset that waits longest for the deletion of files anyway: a worker may be keeping a body
+    -- until then.
     SELECT coalesce(w.asset_id, l.asset_id), -2, {{bodiesKey}}, 0, coalesce(w.due_at, now())
     FROM lacking l LEFT JOIN (
         SELECT asset_id, due_at FROM files UNION ALL SELECT asset_id, due_at FROM held
-        ORDER BY due_at, asset_id LIMIT 1
+        ORDER BY due_at DESC, asset_id LIMIT 1
     ) AS w ON true
     WHERE l.asset_id IS NOT NULL
 ), stored AS (
@@ -264,7 +265,9 @@ WITH over AS MATERIALIZED (
         run_id = CASE WHEN n.resumes THEN nextval('run_number') ELSE c.run_id END,
         ended_at = CASE WHEN n.resumes THEN NULL ELSE c.ended_at END
     FROM (
-        SELECT o.counted, b.state = 'interrupted' AND b.assets <= o.counted AS resumes
+        SELECT o.counted, b.state = 'interrupted'
+                   AND b.assets_completed + b.assets_failed + b.assets_cancelled + o.counted >= b.assets
+                   AS resumes
         FROM catalog b, (SELECT coalesce(sum(counted), 0) AS counted FROM ended) AS o
         WHERE b.id = @catalog::bigint
     ) AS n

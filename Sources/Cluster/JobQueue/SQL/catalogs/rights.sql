@@ -21,10 +21,10 @@ ORDER BY 1
 -- name: expiring
 -- The catalog's lock is held. Its assets whose rights have expired, the first ones first: up to
 -- @segments segments and one asset at least.
-SELECT id FROM (
-    SELECT id, sum(segments + 1) OVER (ORDER BY ends_at, id) - segments - 1 AS before
+SELECT id, state FROM (
+    SELECT id, state, sum(segments + 1) OVER (ORDER BY ends_at, id) - segments - 1 AS before
     FROM (
-        SELECT a.id, a.segments, least(a.expires_at, a.kept_until) AS ends_at FROM asset a
+        SELECT a.id, a.state, a.segments, least(a.expires_at, a.kept_until) AS ends_at FROM asset a
         WHERE a.catalog_id = @catalog::bigint AND {{isDue}}
         ORDER BY ends_at LIMIT @segments::int
     ) AS a
@@ -72,7 +72,7 @@ RETURNING a.id, {{ownPriority}} AS own_priority
 changed AS (
     UPDATE asset a SET
         key_taken = true, state = 'failed', failure_code = n.code, failure_message = n.message,
-        is_cleared = n.stored = 0 AND NOT n.is_left AND n.code = 'input.expired',
+        is_cleared = n.stored = 0 AND NOT n.is_left AND n.code = {{input.expired}},
         segments = n.stored, segments_done = 0, segments_failed = n.stored, verifies = 0,
         verifies_done = 0, verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0,
         refreshed = NULL, changed_at = now()
@@ -151,7 +151,7 @@ WITH due AS MATERIALIZED (
         CROSS JOIN LATERAL (SELECT {{placeOfSite}} AS place FROM site g WHERE g.id = c.site_id) AS h
         WHERE (b.state IN ({{assetHolding}}, {{assetPurging}})
                OR b.state IN ({{assetIncomplete}})
-                  AND (b.segments_done > 0 OR b.failure_code = 'input.expired' AND b.segments > 0
+                  AND (b.segments_done > 0 OR b.failure_code = {{input.expired}} AND b.segments > 0
                        OR EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = b.id)))
     ) AS n
     WHERE {{limited}} AND a.max_sites IS NOT NULL AND n.sites >= a.max_sites AND NOT n.is_here

@@ -36,9 +36,9 @@ SELECT EXISTS (SELECT FROM asset WHERE catalog_id = @catalog::bigint AND name = 
 SELECT count(*) AS lanes FROM (SELECT id FROM lane WHERE catalog_id = @catalog
                                ORDER BY id FOR UPDATE) AS l
 
--- unprepared: lockCancelled
--- Locks the jobs of assets and then these, as reports do: from here on no report adds jobs or parts
--- to them.
+-- unprepared: lockJobs
+-- Locks the jobs of assets. `lockAssets` follows, in the order of reports: from then on no report adds
+-- jobs or parts to them.
 WITH {{chosen}}, delayed AS MATERIALIZED (
     SELECT id FROM delayed_job WHERE catalog_id = @catalog
         AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
@@ -48,12 +48,8 @@ WITH {{chosen}}, delayed AS MATERIALIZED (
     WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog))
       AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
     ORDER BY id FOR UPDATE
-), assets AS MATERIALIZED (
-    SELECT a.id FROM asset a JOIN chosen c ON c.id = a.id
-    WHERE (SELECT count(*) FROM jobs) >= 0 AND (SELECT count(*) FROM delayed) >= 0
-    ORDER BY a.id FOR UPDATE OF a
 )
-SELECT count(*) AS assets FROM assets
+SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM jobs) AS jobs
 
 -- unprepared: cancelJobs
 -- The catalog's lanes are locked. Deletes the jobs of these assets, except those that publish. The
@@ -79,11 +75,13 @@ WITH {{chosen}}, delayed AS (
 SELECT count(*) AS jobs FROM gone
 
 -- unprepared: cancelAssets
--- Those still under way are cancelled: what they lack counts as failed. Of one that is refreshed,
--- the refresh has failed.
+-- Those under way, or interrupted, are cancelled: what they lack counts as failed. Of one that is
+-- refreshed, the refresh has failed. Directories await nothing of interrupted ones.
 WITH chosen AS MATERIALIZED (
-    SELECT id, segments_failed, state = 'refreshing' AS is_whole FROM asset
-    WHERE id IN (SELECT unnest(@assets::bigint[])) AND state IN ({{assetStarted}})
+    SELECT id, segments_failed, state = 'refreshing' AS is_whole,
+           CASE WHEN state <> 'interrupted' THEN directory_id END AS directory_id
+    FROM asset
+    WHERE id IN (SELECT unnest(@assets::bigint[])) AND state IN ({{assetCancellable}})
     ORDER BY id FOR UPDATE
 ), changed AS (
     UPDATE asset a SET
@@ -96,7 +94,7 @@ WITH chosen AS MATERIALIZED (
                                ELSE a.failure_message END,
         changed_at = now()
     FROM chosen c WHERE a.id = c.id
-    RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
+    RETURNING a.id, a.catalog_id, c.directory_id, a.state, a.failure_code, a.failure_message,
               a.segments_failed - c.segments_failed AS failed
 ), events AS (
     {{assetEvents}}
@@ -110,16 +108,17 @@ WITH chosen AS MATERIALIZED (
 SELECT count(*) AS assets FROM changed
 
 -- unprepared: cancelCatalog
--- The catalog's lock is held and its lanes are locked. Ends it, once nothing of it is under way but
--- jobs that publish refreshed files, which continue and change nothing about that: checksum files
+-- The catalog's lock is held and its lanes are locked. Ends it, once nothing of it is interrupted or
+-- under way but jobs that publish refreshed files, which continue and change nothing about that: checksum files
 -- that are still to be written go, and count as failed, so that a retry writes them. The workers
 -- that hold some of these jobs are notified at their next heartbeat.
 WITH over AS MATERIALIZED (
     SELECT c.id FROM catalog c
-    WHERE c.id = @catalog::bigint AND c.state = 'running'
+    WHERE c.id = @catalog::bigint AND c.state IN ({{catalogCancellable}})
       -- Assets that were named since its start are not part of the run, unless they ran by then.
       AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
-                      AND a.state IN ({{assetStarted}}))
+                      AND a.state IN ({{assetCancellable}})
+                      AND (a.state <> 'interrupted' OR a.generation = c.generation))
 ), delayed AS (
     DELETE FROM delayed_job d USING over
     WHERE d.catalog_id = over.id AND d.directory_id IS NOT NULL
@@ -141,18 +140,20 @@ WITH over AS MATERIALIZED (
 )
 SELECT jobs FROM lists
 
--- unprepared: lockReprioritised
--- Locks what of them is on its way to a lane, as claims do before they lock lanes, and then them: a
--- report that is under way ends first, and the next one sees their priority.
-WITH {{chosen}}, delayed AS MATERIALIZED (
+-- unprepared: lockDelayed
+-- Locks what of assets is on its way to a lane, as claims do before they lock lanes. `lockAssets` follows.
+WITH {{chosen}}
+SELECT count(*) AS jobs FROM (
     SELECT id FROM delayed_job
     WHERE catalog_id = @catalog AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
     ORDER BY id FOR UPDATE
-)
+) AS d
+
+-- unprepared: lockAssets
+-- Locks assets: a report that is under way ends first, and the next one sees their priority.
+WITH {{chosen}}
 SELECT count(*) AS assets FROM (
-    SELECT id FROM asset
-    WHERE id IN (SELECT id FROM chosen) AND (SELECT count(*) FROM delayed) >= 0
-    ORDER BY id FOR UPDATE
+    SELECT id FROM asset WHERE id IN (SELECT id FROM chosen) ORDER BY id FOR UPDATE
 ) AS a
 
 -- unprepared: reprioritise

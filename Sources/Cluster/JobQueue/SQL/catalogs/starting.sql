@@ -30,18 +30,22 @@ SELECT coalesce(bool_and(state = 'new' AND generation = @generation::int AND NOT
        EXISTS (SELECT FROM found_file) AS has_found_files
 FROM asset WHERE catalog_id = @catalog::bigint
 
--- unprepared: lockWork
--- Locks what the start takes away from workers, jobs before assets as reports do: the jobs of
--- assets that leave the catalog, have other sidecars, are redefined or have their manifests read
--- again, checksum files that may come too early, and those assets. Answers how many jobs there were
--- and how many are locked. Those that a claim or a report was moving meanwhile lie elsewhere by
--- now, and what reports added before the assets were locked is not seen: it is to be run a second
--- time, and until both are equal. From then on nothing adds jobs or parts to them.
-WITH leaving AS MATERIALIZED (
+-- fragment: losingWork
+-- Assets whose work the start takes away from workers: those that leave the catalog, have other
+-- sidecars, are redefined or have their manifests read again.
+leaving AS MATERIALIZED (
     SELECT id FROM asset
     WHERE catalog_id = @catalog AND (redefined OR renewing_since IS NOT NULL
         OR ((generation < @generation OR sidecars_changed) AND state IN ({{assetUnsettled}})))
-), delayed_there AS MATERIALIZED (
+)
+
+-- unprepared: lockWork
+-- Locks the jobs of assets that lose their work, and checksum files that may come too early. Answers
+-- how many jobs there were and how many are locked. `lockAssets` follows, in the order of reports.
+-- Jobs that a claim or a report was moving meanwhile lie elsewhere by now, and what reports added
+-- before the assets were locked is not seen: both are to be run a second time, and until the numbers
+-- are equal. From then on nothing adds jobs or parts to them.
+WITH {{losingWork}}, delayed_there AS MATERIALIZED (
     SELECT id FROM delayed_job
     WHERE catalog_id = @catalog
       AND (directory_id IS NOT NULL OR asset_id IN (SELECT id FROM leaving))
@@ -54,14 +58,16 @@ WITH leaving AS MATERIALIZED (
 ), jobs AS MATERIALIZED (
     SELECT j.id FROM there t JOIN job j ON j.lane_id = t.lane_id AND j.id = t.id
     ORDER BY j.id FOR UPDATE OF j
-), assets AS MATERIALIZED (
-    SELECT id FROM asset WHERE id IN (SELECT id FROM leaving) AND (SELECT count(*) FROM jobs) >= 0
-          AND (SELECT count(*) FROM delayed) >= 0
-    ORDER BY id FOR UPDATE
 )
 SELECT (SELECT count(*) FROM delayed_there) + (SELECT count(*) FROM there) AS found,
-       (SELECT count(*) FROM delayed) + (SELECT count(*) FROM jobs) AS locked,
-       (SELECT count(*) FROM assets) AS assets
+       (SELECT count(*) FROM delayed) + (SELECT count(*) FROM jobs) AS locked
+
+-- unprepared: lockAssets
+-- Locks the assets that lose their work.
+WITH {{losingWork}}
+SELECT count(*) AS assets FROM (
+    SELECT id FROM asset WHERE id IN (SELECT id FROM leaving) ORDER BY id FOR UPDATE
+) AS a
 
 -- name: awaitedPublication
 -- An asset that is to be dropped or restarted while its files are published. The start has locked
@@ -138,6 +144,9 @@ WITH leaving AS MATERIALIZED (
         completed_at = CASE WHEN NOT a.redefined THEN a.completed_at END,
         kept_until = CASE WHEN NOT a.redefined THEN a.kept_until END,
         is_fetch_counted = a.is_fetch_counted AND NOT a.redefined,
+        paused_received_bytes = CASE WHEN NOT a.redefined THEN a.paused_received_bytes ELSE 0 END,
+        paused_expected_bytes = CASE WHEN NOT a.redefined THEN a.paused_expected_bytes ELSE 0 END,
+        paused_transfers = CASE WHEN NOT a.redefined THEN a.paused_transfers ELSE 0 END,
         segments = CASE WHEN leaving.is_whole THEN a.segments ELSE 0 END,
         segments_done = CASE WHEN leaving.is_whole THEN a.segments_done ELSE 0 END,
         segments_failed = 0,
@@ -386,6 +395,13 @@ WITH wanted AS MATERIALIZED (
         verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
         bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
         refreshed = NULL, failure_code = NULL, failure_message = NULL,
+        -- Nothing that was received of others is resumed.
+        paused_received_bytes = CASE WHEN c.state IN ({{assetResumable}})
+                                     THEN a.paused_received_bytes ELSE 0 END,
+        paused_expected_bytes = CASE WHEN c.state IN ({{assetResumable}})
+                                     THEN a.paused_expected_bytes ELSE 0 END,
+        paused_transfers = CASE WHEN c.state IN ({{assetResumable}})
+                                THEN a.paused_transfers ELSE 0 END,
         renewing_since = NULL, renewals = 0, renewed_done = c.segments_done, changed_at = now()
     FROM (
         SELECT w.id, w.resolved, w.state,

@@ -10,6 +10,7 @@ WITH unwell AS MATERIALIZED (
     -- Counts of all catalogs, read once.
     SELECT a.catalog_id,
            least((e.value->>'receivedBytes')::bigint, {{lackingBytes}}) AS received,
+           least(coalesce((e.value->>'resumedBytes')::bigint, 0), {{lackingBytes}}) AS resumed,
            least((e.value->>'expectedBytes')::bigint, {{lackingBytes}}) AS expected,
            least((e.value->>'transfers')::bigint, {{lackingSegments}}) AS transfers
     FROM worker w, jsonb_each(w.progress) AS e
@@ -46,7 +47,7 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
             THEN (extract(epoch FROM now()) - c.pace[1])::float8 END AS pace_seconds,
        n.segments_done + n.segments_failed - c.pace[2] AS pace_segments,
        n.bytes - n.adopted_bytes - c.pace[3] AS pace_bytes,
-       p.received AS receiving_bytes,
+       p.received AS receiving_bytes, p.resumed AS resumed_bytes,
        (SELECT json_build_object('recording', count(*) FILTER (WHERE w.ended_at IS NULL),
                    'titles', count(*), 'segments', sum(w.segments), 'gaps', sum(w.gaps),
                    'behindSeconds', max({{behindLive}}),
@@ -76,28 +77,32 @@ CROSS JOIN LATERAL (
 ) AS n
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(t.received), 0)::bigint AS received,
+           coalesce(sum(t.resumed), 0)::bigint AS resumed,
            coalesce(sum(t.expected), 0)::bigint AS expected,
            coalesce(sum(t.transfers), 0)::bigint AS transfers
     FROM (
-        SELECT received, expected, transfers FROM under_way WHERE catalog_id = c.id
+        SELECT received, resumed, expected, transfers FROM under_way WHERE catalog_id = c.id
         UNION ALL
-        -- Bytes of assets that were paused under way, until a worker has them again.
+        -- Bytes of assets that were paused or interrupted under way, until a worker has them again.
         SELECT least(a.paused_received_bytes, {{lackingBytes}}),
+               least(a.paused_received_bytes, {{lackingBytes}}),
                least(a.paused_expected_bytes, {{lackingBytes}}),
                least(a.paused_transfers, {{lackingSegments}})
         FROM asset a
-        WHERE a.catalog_id = c.id AND a.paused_transfers > 0 AND a.state IN ({{assetUnsettled}})
-          AND {{lackingSegments}} > 0 AND (a.is_paused OR a.segments = 1)
+        WHERE a.catalog_id = c.id AND a.paused_transfers > 0
+          AND (a.state IN ({{assetUnsettled}})
+               OR a.state = 'interrupted' AND a.generation >= c.generation)
+          AND {{lackingSegments}} > 0 AND {{keepsReceived}}
           AND a.id NOT IN (SELECT k::bigint FROM worker w, jsonb_object_keys(w.progress) AS k
                            WHERE {{isReporting}})
     ) AS t
-    WHERE c.state = 'running'
+    WHERE c.state IN ({{catalogCancellable}})
 ) AS p
 -- Nothing of it continues while its site cannot be written.
 CROSS JOIN LATERAL (SELECT CASE WHEN c.state = 'running' THEN t.fault_code END AS code) AS f
 -- Nor while no worker that reports may write to it; since the last of them came.
 LEFT JOIN LATERAL (
-    SELECT 'storage.outsideRoots' AS code, o.roots, o.has_symlink,
+    SELECT {{storage.outsideRoots}} AS code, o.roots, o.has_symlink,
            (SELECT extract(epoch FROM now() - max(first_seen)) FROM worker
             WHERE last_seen > now() - interval '60 seconds')::float8 AS seconds
     FROM outside_roots(t.id) AS o
@@ -177,6 +182,7 @@ WITH receiving AS (
 SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
        a.segments_done,
        a.bytes + {{receivedBytes}} AS bytes, a.adopted_bytes,
+       least(coalesce(r.resumed, a.paused_received_bytes), {{receivedBytes}}) AS resumed_bytes,
        -- A file that is fetched in one transfer is as long as its answer says.
        coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
            AS expected_bytes,

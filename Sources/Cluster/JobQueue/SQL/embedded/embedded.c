@@ -81,11 +81,6 @@ static const unsigned char sql_daily_bytes[] = {
 };
 EMBEDDED(sql_daily)
 
-static const unsigned char sql_diagnosis_bytes[] = {
-#embed "../diagnosis.sql"
-};
-EMBEDDED(sql_diagnosis)
-
 static const unsigned char sql_events_bytes[] = {
 #embed "../events.sql"
 };
@@ -105,11 +100,6 @@ static const unsigned char sql_functions_claims_bytes[] = {
 #embed "../functions/claims.sql"
 };
 EMBEDDED(sql_functions_claims)
-
-static const unsigned char sql_functions_events_bytes[] = {
-#embed "../functions/events.sql"
-};
-EMBEDDED(sql_functions_events)
 
 static const unsigned char sql_functions_lanes_bytes[] = {
 #embed "../functions/lanes.sql"
@@ -131,15 +121,10 @@ static const unsigned char sql_functions_reports_bytes[] = {
 };
 EMBEDDED(sql_functions_reports)
 
-static const unsigned char sql_functions_roots_bytes[] = {
-#embed "../functions/roots.sql"
+static const unsigned char sql_functions_shared_bytes[] = {
+#embed "../functions/shared.sql"
 };
-EMBEDDED(sql_functions_roots)
-
-static const unsigned char sql_functions_settling_bytes[] = {
-#embed "../functions/settling.sql"
-};
-EMBEDDED(sql_functions_settling)
+EMBEDDED(sql_functions_shared)
 
 static const unsigned char sql_housekeeping_bytes[] = {
 #embed "../housekeeping.sql"

@@ -71,7 +71,7 @@ BEGIN
             users := users + 1;
         END IF;
     END IF;
-    IF o.breaker IN ('open', 'halfOpen') THEN
+    IF o.breaker IN ({{breakerOpen}}) THEN
         -- One job tries whether the origin is well again; the others wait for what becomes of it.
         UPDATE origin SET breaker = 'halfOpen',
             cooldown_until = now() + make_interval(secs => seconds)

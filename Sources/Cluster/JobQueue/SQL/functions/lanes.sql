@@ -70,7 +70,7 @@ RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smalli
         FROM waiting w
         JOIN catalog c ON c.id = w.catalog_id
         CROSS JOIN LATERAL (
-            SELECT i.*, i.origin_id <> 0 AND (o.breaker IN ('open', 'halfOpen')
+            SELECT i.*, i.origin_id <> 0 AND (o.breaker IN ({{breakerOpen}})
                    OR CASE WHEN o.has_own_limits THEN coalesce(o.max_connections::float8,
                                o.requests_per_second, o.bytes_per_second) IS NOT NULL
                            ELSE d.is_limited END) AS is_guarded
@@ -115,7 +115,7 @@ $$
 CREATE OR REPLACE FUNCTION isolated_lanes(of_queue bigint)
 RETURNS TABLE (lane_id bigint, origin_id bigint, is_guarded boolean) LANGUAGE sql STABLE AS $$
     SELECT l.id, o.id,
-           o.id <> 0 AND (o.breaker IN ('open', 'halfOpen') OR EXISTS (
+           o.id <> 0 AND (o.breaker IN ({{breakerOpen}}) OR EXISTS (
                SELECT FROM origin_limit m WHERE m.id = o.id
                AND coalesce(m.connections::float8, m.requests_per_second, m.bytes_per_second)
                    IS NOT NULL))

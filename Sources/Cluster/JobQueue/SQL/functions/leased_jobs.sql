@@ -1,7 +1,7 @@
 -- Reads everything that workers need for the jobs that they were granted.
 
 -- fragment: jobsOfLeases
--- The jobs j of the leases, with their lanes and catalogs l.
+-- The jobs j of the leases, with their lanes and catalogs l. OFFSET 0: a lane is looked up after its span.
 FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
 {{spansOfHeldLeases}}
 CROSS JOIN LATERAL (
@@ -73,7 +73,7 @@ BEGIN
                 THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
            CASE WHEN r.sha256 IS NULL THEN s.known_validator END,
            CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END,
-           o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN l.title_options END,
+           o.stated, o.kind, CASE WHEN j.kind IN ({{jobOfTitle}}) THEN l.title_options END,
            -- What is in the lane of a neighbour's origin is fetched from there.
            (SELECT json_strip_nulls(json_build_object(
                        'serves', t.serves_url, 'bytes', e.bytes, 'sha256', e.sha256,
@@ -87,7 +87,7 @@ BEGIN
            CASE WHEN j.kind = 'resolve' THEN
                (SELECT json_build_object('cursor', w.cursor::json, 'isOver', w.ended_at IS NOT NULL)
                        ::text FROM recording w WHERE w.asset_id = j.asset_id) END,
-           s.object_offset, CASE WHEN j.kind IN ('resolve', 'refresh') THEN o.left_out::text END
+           s.object_offset, CASE WHEN j.kind IN ({{jobOfTitle}}) THEN o.left_out::text END
     {{jobsOfLeases}}
     LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
     LEFT JOIN LATERAL (
@@ -100,7 +100,7 @@ BEGIN
                CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(mf.digests, ','), '')
                    END AS stated
         FROM (SELECT) AS nothing
-        LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh', 'publish')
+        LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ({{jobOfAsset}})
         LEFT JOIN directory d ON d.id = j.directory_id
         LEFT JOIN multipart_file mf ON mf.segment_id = j.whole_id
         WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0

@@ -185,14 +185,12 @@ BEGIN
     INSERT INTO tally (catalog_id, stored_bytes)
     SELECT l.catalog_id, -sum(t.bytes)
     FROM (
-        SELECT s.lane_id, sum(o.bytes) AS bytes
-        FROM settled s CROSS JOIN LATERAL (
-            SELECT bytes FROM result WHERE segment_id = s.segment_id AND done OFFSET 0
-        ) AS o
-        GROUP BY s.lane_id
+        SELECT s.lane_id,
+               sum((SELECT bytes FROM result WHERE segment_id = s.segment_id AND done)) AS bytes
+        FROM settled s GROUP BY s.lane_id
     ) AS t
     JOIN lane l ON l.id = t.lane_id
-    GROUP BY l.catalog_id
+    GROUP BY l.catalog_id HAVING sum(t.bytes) > 0
 {{countingDone}}
     ELSE
 {{settlingDone}}

@@ -193,7 +193,7 @@ LEFT JOIN settled t ON t.place = u.place
 LEFT JOIN latest l ON l.place = u.place
 LEFT JOIN directory d ON d.id = -u.id AND d.site_id = @site::bigint AND NOT EXISTS (
     SELECT FROM directory e WHERE e.site_id = d.site_id AND e.path = d.path
-        AND e.checksum_state IN ('due', 'read'))
+        AND e.checksum_state IN ({{checksumsUnwritten}}))
 ORDER BY u.place
 
 -- unprepared: owned
@@ -363,7 +363,7 @@ JOIN segment s ON s.id = u.id AND s.known_sha256 = u.sha256
 WHERE NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id AND r.done)
 UNION ALL
 SELECT -d.id FROM directory d
-WHERE d.id = ANY(@directories::bigint[]) AND d.checksum_state IN ('due', 'read')
+WHERE d.id = ANY(@directories::bigint[]) AND d.checksum_state IN ({{checksumsUnwritten}})
 
 -- name: read
 -- The bytes that the lease's worker has read in all: a repeated report changes nothing.
@@ -396,13 +396,14 @@ WITH named AS MATERIALIZED (
 )
 INSERT INTO site_audit_count AS c (audit_id, page, kind, found, bytes, repaired)
 SELECT @audit::bigint, @page::int, kind, count(*), coalesce(sum(bytes), 0),
-       count(*) FILTER (WHERE repair IN ('queued', 'removed'))
+       count(*) FILTER (WHERE repair IN ({{auditRepaired}}))
 FROM named GROUP BY kind ORDER BY kind
 ON CONFLICT (audit_id, page, kind) DO UPDATE SET found = c.found + excluded.found,
     bytes = c.bytes + excluded.bytes, repaired = c.repaired + excluded.repaired
 
 -- name: end
--- Its row is locked. @failure_code and @failure_message are null for one that is completed.
+-- Its row is locked. @failure_code and @failure_message are null for one that is completed. Readers of
+-- the event compose its message (`RecordedMessage`).
 WITH ended AS (
     UPDATE site_audit SET state = @state, ended_at = now(), lease_id = NULL,
         failure_code = @failure_code, failure_message = @failure_message
@@ -415,7 +416,7 @@ WITH ended AS (
     WHERE x.site_id = e.site_id AND e.state = 'completed' AND NOT x.is_swept
       AND x.noted_at < (SELECT started_at FROM site_audit WHERE id = e.id)
 ), found AS (
-    SELECT coalesce(sum(found) FILTER (WHERE kind IN ('missing', 'truncated', 'changed')), 0)
+    SELECT coalesce(sum(found) FILTER (WHERE kind IN ({{auditDamage}})), 0)
                AS damaged,
            coalesce(sum(found), 0) AS findings
     FROM site_audit_count WHERE audit_id = @audit::bigint
@@ -423,8 +424,8 @@ WITH ended AS (
 INSERT INTO event (kind, site_id, code, message)
 SELECT CASE WHEN f.damaged > 0 THEN 'site.damaged' ELSE 'site.audited' END, e.site_id,
        CASE WHEN f.damaged > 0 THEN @damage_code ELSE @failure_code END,
-       'audit ' || e.id || ' ' || e.state || ': ' || f.findings || ' findings, ' || f.damaged
-           || ' missing or damaged files'
+       json_build_object('audited', json_build_object(
+           'audit', e.id, 'state', e.state, 'findings', f.findings, 'damaged', f.damaged))::text
 FROM ended e, found f WHERE NOT e.is_of_leftovers
 
 -- name: release

@@ -44,7 +44,7 @@ SELECT t.id, t.evict, t.is_evicting,
            -- Files whose deletion has failed, and is tried again, evict no others.
            SELECT sum(f.bytes) FROM catalog c JOIN unneeded_file f ON f.catalog_id = c.id
            WHERE c.site_id = t.id AND f.due_at < 'infinity'), 0)::bigint END AS used_bytes,
-       coalesce(t.fault_code = 'storage.full'
+       coalesce(t.fault_code = {{storage.full}}
                 AND t.fault_retry_at - make_interval(secs => least(5 * 2 ^ (t.fault_tries - 1), 60))
                     > coalesce(t.evicted_at, '-infinity'), false) AS is_full,
        w.files AS waiting_files, w.bytes AS waiting_bytes,
@@ -65,13 +65,13 @@ CROSS JOIN LATERAL (
     SELECT count(*) AS files, coalesce(max(s.expected_bytes), 0)::bigint AS bytes
     FROM catalog c JOIN delayed_job d ON d.catalog_id = c.id AND d.failure_code IS NOT NULL
     LEFT JOIN segment s ON s.id = d.segment_id
-    WHERE c.site_id = t.id AND d.failure_code IN ('storage.noRoom', 'storage.outgrown')
+    WHERE c.site_id = t.id AND d.failure_code IN ({{storage.noRoom}}, {{storage.outgrown}})
       AND d.available_at > now()
       -- An object that is larger than the quota, or than the disk without stored files, never fits.
       AND (s.expected_bytes > t.quota_bytes) IS NOT TRUE
       AND (s.expected_bytes > n.used + t.available_bytes - coalesce(t.floor_bytes, 0)) IS NOT TRUE
       AND d.available_at - make_interval(
-              secs => CASE d.failure_code WHEN 'storage.outgrown' THEN 600 ELSE 60 END)
+              secs => CASE d.failure_code WHEN {{storage.outgrown}} THEN 600 ELSE 60 END)
           > coalesce(t.evicted_at, '-infinity')
 ) AS w
 WHERE CASE WHEN @site::bigint IS NULL THEN t.evict <> 'off' OR t.is_evicting ELSE t.id = @site END
@@ -165,7 +165,7 @@ WITH waiting AS (
       AND d.available_at > now()
 )
 UPDATE site SET is_evicting = false, evicting_until = NULL, evicted_at = clock_timestamp(),
-    fault_retry_at = CASE WHEN fault_code = 'storage.full' AND fault_retry_at IS NOT NULL
+    fault_retry_at = CASE WHEN fault_code = {{storage.full}} AND fault_retry_at IS NOT NULL
                           THEN least(fault_retry_at, now()) ELSE fault_retry_at END
 WHERE id = @site::bigint AND is_evicting
 

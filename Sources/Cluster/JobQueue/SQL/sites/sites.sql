@@ -1,5 +1,9 @@
 -- Sites: schedules, limits, room, faults and volumes.
 
+-- fragment: failuresOfOneWorker
+-- Faults that one worker finds, and others may not: they end when a worker can use the site.
+{{storage.otherVolume}}, {{storage.sitePermission}}, {{storage.sharedDirectory}}
+
 -- name: status
 -- @site is a queue's name or a storage URL, or null for all.
 SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
@@ -12,6 +16,7 @@ SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
        CASE WHEN t.fault_code IS NOT NULL
             THEN extract(epoch FROM t.fault_since)::float8 END AS fault_since,
        {{storedBytes}} AS used_bytes,
+       (SELECT count(*) FROM catalog c WHERE c.site_id = t.id) AS catalogs,
        extract(epoch FROM clock_timestamp())::float8 AS now
 FROM site t JOIN queue q ON q.site_id = t.id
 WHERE @site::text IS NULL OR q.name = @site OR t.storage_url = @site
@@ -182,7 +187,7 @@ ORDER BY t.id FOR NO KEY UPDATE OF t
 
 -- name: applyQuota
 -- Pairwise sites, which are locked, and why each is paused, null for those that resume.
-UPDATE site t SET fault_code = CASE WHEN q.message IS NOT NULL THEN 'storage.quota' END,
+UPDATE site t SET fault_code = CASE WHEN q.message IS NOT NULL THEN {{storage.quota}} END,
     fault_message = q.message,
     fault_since = CASE WHEN q.message IS NOT NULL THEN clock_timestamp() ELSE t.fault_since END,
     -- No job tries the site: the quota decides.
@@ -200,14 +205,14 @@ WITH seen AS (
             available, is_sound)
 ), locked AS MATERIALIZED (
     SELECT t.id, coalesce(t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL
-               OR t.fault_code IN ('storage.otherVolume', 'storage.sitePermission'),
+               OR t.fault_code IN ({{failuresOfOneWorker}}),
                false) AS is_tried
     FROM site t
     WHERE t.id = ANY(@sites::bigint[])
       AND (coalesce(t.seen_at < clock_timestamp() - interval '5 seconds', true)
            OR t.fault_code IS NOT NULL
               AND (t.fault_retry_at IS NULL
-                   OR t.fault_code IN ('storage.otherVolume', 'storage.sitePermission'))
+                   OR t.fault_code IN ({{failuresOfOneWorker}}))
               AND t.id = ANY(ARRAY(SELECT id FROM seen WHERE is_sound)))
     ORDER BY t.id FOR NO KEY UPDATE
 ), noted AS (
@@ -238,7 +243,7 @@ WITH failed AS MATERIALIZED (
     SELECT s.id, s.fault_code IS NULL AS is_new,
            -- A worker that cannot use the site reports so now and then: that grows no pause of the
            -- others.
-           CASE WHEN f.code IN ('storage.otherVolume', 'storage.sitePermission') THEN 1
+           CASE WHEN f.code IN ({{failuresOfOneWorker}}) THEN 1
                 WHEN s.fault_code IS NOT NULL
                      OR s.fault_ended_at > clock_timestamp() - interval '1 minute'
                 THEN least(s.fault_tries + 1, 10) ELSE 1 END AS tries
@@ -262,6 +267,27 @@ RETURNING t.id
 SELECT volume_id, volume_file_system,
        extract(epoch FROM clock_timestamp() - resumed_at)::float8 AS resumed_seconds
 FROM site WHERE id = @site::bigint
+
+-- name: lockVolumes
+-- Records of volumes come one at a time, so that no two sites record the same one.
+SELECT pg_advisory_xact_lock(hashtextextended('dray.volumes.' || current_schema(), 0))
+
+-- name: othersOnVolume
+-- Other sites with catalogs whose volume is one of @marks. If @site has a volume: those before it that have the same.
+SELECT q.name AS queue, t.storage_url, t.volume_id, own.storage_url AS own_url,
+       own.volume_id IS NULL AS is_new
+FROM site own JOIN site t ON t.id <> own.id JOIN queue q ON q.site_id = t.id
+WHERE own.id = @site::bigint
+  AND CASE WHEN own.volume_id IS NULL THEN t.volume_id = ANY(@marks::uuid[])
+           ELSE t.volume_id = own.volume_id AND t.id < own.id END
+  AND EXISTS (SELECT FROM catalog c WHERE c.site_id = t.id)
+ORDER BY t.id LIMIT 100
+
+-- name: takeVolume
+-- Sites without catalogs leave their directory, and its volume, to others.
+UPDATE site t SET volume_id = NULL, volume_file_system = NULL
+WHERE t.volume_id = @volume::uuid AND t.id <> @site::bigint
+  AND NOT EXISTS (SELECT FROM catalog c WHERE c.site_id = t.id)
 
 -- name: recordVolume
 -- Records the volume that a site is on, unless one is recorded, and the file system of the recorded

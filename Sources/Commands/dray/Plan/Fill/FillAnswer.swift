@@ -49,6 +49,8 @@ struct FillAnswer: Codable {
         var wantedBytes: Double?
         var originBytes: Double?
         var fillBytes: Double?
+        /// Wanted bytes that the origin does not send; with `originBytes`, 0 if it sends more.
+        var savedBytes: Double?
         var requests: Double?
         var nights: [Night]
         /// The first titles.
@@ -145,11 +147,13 @@ extension FillAnswer.Site {
         titlesWithoutSize = plan.titlesWithoutSize
         hitRatio = FillAnswer.Ratio(plan.requestHits)
         byteHitRatio = FillAnswer.Ratio(plan.byteHits)
-        wantedBytes = plan.slice?.wanted.bytes
-        originBytes = plan.slice.flatMap { slice in
+        let fetched = plan.slice.flatMap { slice in
             slice.fetched.map { slice.wanted.bytes - slice.served.bytes + $0 }
         }
+        wantedBytes = plan.slice?.wanted.bytes
+        originBytes = fetched
         fillBytes = plan.slice?.fetched
+        savedBytes = plan.slice.flatMap { slice in fetched.map { max(0, slice.wanted.bytes - $0) } }
         requests = plan.slice?.wanted.requests
         nights = plan.nights.map {
             FillAnswer.Night(
@@ -206,14 +210,14 @@ extension FillAnswer.Site {
             ["Hit ratio, by bytes", byteHitRatio.text, ""],
             ["Hit ratio, by requests", hitRatio.text, ""],
         ]
-        if let wantedBytes, let originBytes, let fillBytes {
+        if let wantedBytes, let originBytes, let fillBytes, let savedBytes {
             rows += [
                 ["Wanted", size(wantedBytes), "every \(period)"],
                 [
                     "From the origin", size(originBytes),
                     "of which the fill fetches \(size(fillBytes))",
                 ],
-                ["Saved at the origin", size(max(0, wantedBytes - originBytes)), ""],
+                ["Saved at the origin", size(savedBytes), ""],
             ]
         }
         if let last = nights.last {

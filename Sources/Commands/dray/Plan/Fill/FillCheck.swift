@@ -29,6 +29,7 @@ enum FillCheck {
             prefix: prefix ?? (origin == nil ? plan.prefix : nil),
             origin: origin ?? (prefix == nil ? plan.origin : nil))
         let since = try TimeOptions.time("since", arguments) ?? 0
+        let titles = try await knownTitles(plan, directory, arguments)
         var results: [SiteCheck] = []
         let logs = FillSettings.logs(arguments.texts("check"), known)
         for site in plan.sites {
@@ -36,7 +37,8 @@ enum FillCheck {
             guard !own.isEmpty else { continue }
             results.append(
                 try await check(
-                    site, directory.list(of: site.site), own.map(\.path), keys, since))
+                    site, try await read(site, directory), known: titles, own.map(\.path),
+                    keys, since))
         }
         guard !results.isEmpty else {
             throw UsageError(
@@ -50,21 +52,45 @@ enum FillCheck {
         return .success
     }
 
-    private static func check(
-        _ site: FillAnswer.Site, _ list: String, _ logs: [String], _ keys: FillKeys,
-        _ since: Double
-    ) async throws -> SiteCheck {
+    /// Returns the titles of all sites of a plan and of LIST, which name what was missed.
+    private static func knownTitles(
+        _ plan: FillAnswer, _ directory: FillDirectory, _ arguments: Arguments
+    ) async throws -> FillTitles {
+        var titles = FillTitles()
+        for site in plan.sites {
+            for title in try await read(site, directory).titles { try titles.add(title) }
+        }
+        guard let list = arguments.operands.first else { return titles }
+        let source = try ListSource(list, format: ListOptions.format(arguments))
+        for title in try await read(source).titles { try titles.add(title) }
+        return titles
+    }
+
+    /// Reads the list of a site.
+    private static func read(
+        _ site: FillAnswer.Site, _ directory: FillDirectory
+    ) async throws -> FillTitles {
         guard FillSettings.isName(site.site) else {
             throw Failure(
                 .inputField, "plan.json: the site '\(printable(site.site))' is no name of a site",
                 hint: "Use the plan.json that `dray plan fill --out` wrote, unchanged.")
         }
-        var stored = FillTitles()
-        _ = try await ListSource(list, format: .ndjson).read(.check) { assets throws(Failure) in
-            for asset in assets { try stored.add(FillTitles.Title(asset: asset)) }
+        return try await read(ListSource(directory.list(of: site.site), format: .ndjson))
+    }
+
+    private static func read(_ list: ListSource) async throws -> FillTitles {
+        var titles = FillTitles()
+        _ = try await list.read(.check) { assets throws(Failure) in
+            for asset in assets { try titles.add(FillTitles.Title(asset: asset)) }
         }
-        let titles = stored
-        var counts = SiteCheck.Counts()
+        return titles
+    }
+
+    private static func check(
+        _ site: FillAnswer.Site, _ titles: FillTitles, known: FillTitles, _ logs: [String],
+        _ keys: FillKeys, _ since: Double
+    ) async throws -> SiteCheck {
+        var counts = SiteCheck.Counts(known: known)
         for path in logs {
             var reader = keys.reader(since: since)
             try FillInput.read(path, &reader) { request throws(Failure) in
@@ -77,8 +103,9 @@ enum FillCheck {
                 .inputEmpty, "the logs of \(site.site) have no answered GET of the site's files",
                 hint: "Check --prefix (\(printable(keys.prefix))) and --since.")
         }
+        let missed = try counts.missed.most()
         guard counts.stored.requests > 0 || titles.titles.isEmpty else {
-            let path = counts.mostMissed.first.map { ", most often in '\($0.folder)'" } ?? ""
+            let path = missed.first.map { ", most of them of '\($0.title)'" } ?? ""
             let title = titles.titles.first.map { "'\(Redaction.key($0.asset.key))'" } ?? ""
             throw Failure(
                 .inputField,
@@ -88,22 +115,21 @@ enum FillCheck {
                         + "\(path); the first title is \(title)"),
                 hint: FillKeys.advice + " Without both, those of the plan are used.")
         }
-        return SiteCheck(site, counts)
+        return SiteCheck(site, counts, missed)
     }
 }
 
 /// The prediction of a site beside its logs.
 struct SiteCheck: Encodable {
     struct Counts {
-        private static let maxMissed = 100_000
-
         var all = FillHistory.Count()
         var stored = FillHistory.Count()
         var unreadableLines = 0
         /// Hits and misses that the edge itself logged.
         var cached = (hits: 0, misses: 0)
-        /// By folder; those beyond `maxMissed` are not listed.
-        private var missed: [String: FillHistory.Count] = [:]
+        var missed: MissedTitles
+
+        init(known: FillTitles) { missed = MissedTitles(known: known) }
 
         mutating func add(_ request: FileRequest, isStored: Bool) {
             let count = FillHistory.Count(requests: 1, bytes: request.bytes)
@@ -113,25 +139,8 @@ struct SiteCheck: Encodable {
             case false: cached.misses += 1
             case nil: break
             }
-            guard !isStored else { return stored.add(count) }
-            let folder = request.key.lastIndex(of: "/").map { String(request.key[..<$0]) } ?? "/"
-            guard missed[folder] != nil || missed.count < Self.maxMissed else { return }
-            missed[folder, default: FillHistory.Count()].add(count)
+            if isStored { stored.add(count) } else { missed.add(request.key, count) }
         }
-
-        var mostMissed: [Missed] {
-            missed.sorted { ($0.value.bytes, $1.key) > ($1.value.bytes, $0.key) }.prefix(5).map {
-                Missed(
-                    folder: Redaction.key($0.key), requests: $0.value.requests,
-                    bytes: $0.value.bytes)
-            }
-        }
-    }
-
-    struct Missed: Encodable {
-        var folder: String
-        var requests: Double
-        var bytes: Double
     }
 
     struct Figure: Encodable {
@@ -170,9 +179,9 @@ struct SiteCheck: Encodable {
     let hitRatio: Figure
     /// The ratio that the edge logged; nil if its log does not show it.
     let loggedHitRatio: Double?
-    let mostMissed: [Missed]
+    let mostMissed: [MissedTitles.Title]
 
-    init(_ plan: FillAnswer.Site, _ counts: Counts) {
+    init(_ plan: FillAnswer.Site, _ counts: Counts, _ missed: [MissedTitles.Title]) {
         site = plan.site
         (requests, bytes) = (counts.all.requests, counts.all.bytes)
         unreadableLines = counts.unreadableLines
@@ -181,7 +190,7 @@ struct SiteCheck: Encodable {
         hitRatio = Figure(plan.hitRatio, counts.stored.requests / requests)
         let logged = counts.cached.hits + counts.cached.misses
         loggedHitRatio = logged > 0 ? Double(counts.cached.hits) / Double(logged) : nil
-        mostMissed = counts.mostMissed
+        mostMissed = missed
     }
 
     var text: String {
@@ -201,7 +210,7 @@ struct SiteCheck: Encodable {
                 headings: ["Most missed", "Requests", "Size"], alignments: [.left, .right, .right],
                 rows: mostMissed.map {
                     [
-                        printable($0.folder), HumanFormat.count(Int(saturating: $0.requests)),
+                        printable($0.title), HumanFormat.count(Int(saturating: $0.requests)),
                         Quantity.bytes($0.bytes),
                     ]
                 })

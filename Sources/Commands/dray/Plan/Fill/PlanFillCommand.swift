@@ -21,7 +21,7 @@ enum PlanFillCommand {
             days are replayed with the requests of later ones.
 
             Afterwards, `dray plan fill --plan DIR --check LOG` compares the prediction with \
-            the edge's access log.
+            the edge's access log. With LIST, titles that the plan left out have their names.
             """,
         operands: [
             CommandOperand(

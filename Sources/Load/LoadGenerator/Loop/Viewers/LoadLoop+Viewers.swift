@@ -24,7 +24,7 @@ extension LoadLoop {
             return false
         }
         viewers.add(slot)
-        record.interval.counts.viewersStarted += 1
+        record.interval.counts.viewers.started += 1
         // Counts from the due time, so that a late generator shows.
         slot.begin(plannedSeconds: plannedSeconds)
         return true

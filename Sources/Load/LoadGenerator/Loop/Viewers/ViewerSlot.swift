@@ -247,7 +247,7 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
     /// Moves the viewer to the chosen pathway.
     private func change(failed: ViewerLane?, atSeconds now: Double) {
         guard let client = steering?.client else { return }
-        loop.record.interval.counts.pathwayChanges += 1
+        loop.record.interval.counts.pathways.changes += 1
         // What service locations serve is the same.
         if client.form == .hls {
             viewer.change(to: titles[min(client.current.origin, titles.count - 1)], failed: failed)
@@ -267,7 +267,7 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
         if pathway == steering.client.pathway(of: object) {
             let departure = steering.client.pathwayFailed(of: object, atSeconds: now)
             guard departure.hasChanged else { return false }
-            loop.record.interval.counts.pathwayFailures += 1
+            loop.record.interval.counts.pathways.failures += 1
             change(failed: departure.movesObject ? lane : nil, atSeconds: now)
             return departure.movesObject
         } else {
@@ -293,7 +293,7 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
                 tookSeconds: tookSeconds + delaySeconds(lane), atSeconds: now,
                 into: &loop.record.interval)
         } catch {
-            loop.record.interval.counts.stalePlaylists += 1
+            loop.record.interval.counts.live.stalePlaylists += 1
             return failed(lane, request, atSeconds: now)
         }
         if let steering, loop.object(request.object).manifest < 0 {

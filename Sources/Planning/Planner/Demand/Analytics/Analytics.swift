@@ -25,6 +25,8 @@ package struct Analytics: Sendable {
                 [
                     "time", "timestamp", "datetime", "date hour YYYYMMDDHH", "date hour",
                     "date", "start time", "time bucket", "day", "hour ISO",
+                    // CloudWatch's, below a line of full labels.
+                    "label",
                 ]
             case .hour: ["hour", "hour of day"]
             case .concurrent:

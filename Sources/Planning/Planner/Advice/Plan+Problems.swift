@@ -1,33 +1,18 @@
 extension Plan {
-    /// Problems of a plan, a sentence each.
+    /// Problems of a plan, a sentence each; if no pool suffices, with what would.
     static func problems(
         _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing, _ options: Options
-    ) -> [String] {
-        var advice = Advice(scenario, options, sizing.workers.stops)
+    ) -> (sentences: [String], remedies: [Remedy]) {
+        let advice = Advice(scenario, options, values, sizing)
         var problems = sizing.workers.stops.map { stop in
-            reason(stop, values, sizing, &advice) + basis(of: stop, scenario)
+            reason(stop, values, sizing) + basis(of: stop, scenario)
         }
-        problems += besideFill(values, sizing)
-        let database = sizing.database.coresInUse / values[.databaseCores]
-        if database > 1 - values[.headroom] {
-            let (use, allowed) = apart(database * 100, (1 - values[.headroom]) * 100)
-            problems.append(
-                "database.cores is too low: the plan would use \(use) % of it; pool.headroom allows "
-                    + "\(allowed) %.")
-        }
-        if let storage = values.known(.storageGigabytes),
-            sizing.demand.edgeStorageBytes > storage * 1e9
-        {
-            let fits = storage * 1e9 / sizing.demand.edgeStorageBytes * values[.storedShare]
-            let share = advice.storedShare(from: fits, gigabytes: storage)
-            problems.append(
-                "edge.storageGigabytes is too low: what is stored of the catalog needs "
-                    + "\(Scenario.plain((sizing.demand.edgeStorageBytes / 1e9).rounded(.up)))."
-                    + (share.map {
-                        " An edge.storedShare of \(Scenario.plain($0)) would fit."
-                    } ?? ""))
-        }
-        return problems
+        let remedies = problems.isEmpty ? [] : advice.remedies()
+        problems += advice.sentences(remedies)
+        problems += besideFill(values, sizing, advice)
+        problems += ofDatabase(values, sizing, advice)
+        problems += ofStorage(values, sizing, advice)
+        return (problems, remedies)
     }
 
     /// Describes how well the limit of a goal is known; empty for a given one.
@@ -36,32 +21,35 @@ extension Plan {
         if scenario.given[input] == nil {
             return " \(stop.limit) is an assumption; --calibrate measures it."
         }
-        return scenario.lowerBounds.contains(input)
-            ? " The origin allows at least that: the search did not reach its limit. Search on from "
-                + "a higher load first." : ""
+        guard let most = scenario.lowerBounds[input] else { return "" }
+        return most.isFinite
+            ? " The search ended before it found that limit, which is below \(rate(most)): search "
+                + "again on a quiet machine first."
+            : " The origin allows at least that: the search did not reach its limit. Search on from "
+                + "a higher load first."
     }
 
-    /// Describes why no pool reaches a goal, and possible remedies.
+    /// Describes why no pool reaches a goal.
     private static func reason(
-        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing, _ advice: inout Advice
+        _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
     ) -> String {
         let demand = sizing.demand
         if stop.limit == ScenarioInput.headroom.row.path {
-            return withoutHeadroom(stop, values, sizing, &advice)
+            return withoutHeadroom(stop, values, sizing)
         }
         let isOrigin = stop.limit.hasPrefix("origin.")
         switch stop.goal {
         case .deadline:
             let start =
                 "No pool suffices: no number of workers ends the nightly fill by its deadline"
-            guard isOrigin else {
-                return "\(start), \(ofFill(stop, values, sizing, &advice))"
-            }
+            guard isOrigin else { return "\(start), \(ofFill(stop, values, sizing))" }
             let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
             let most = night.originMost?.perSecond ?? 0
             let (left, needed) = apart(most, demand.fillSegmentsPerSecond)
             return "\(start): \(stop.limit) leaves it \(left) fetches per second, and it needs "
-                + "\(needed). \(moreTime(values, demand, most, &advice))"
+                + "\(needed).\(timeOfFill(demand, most))"
+                + (most > 0 || sizing.workers.forOnDemand == nil
+                    ? "" : " \(causeOfMisses(values, demand))")
         case .onDemand:
             let start =
                 "No pool suffices: no number of workers keeps on-demand fetches within "
@@ -70,15 +58,15 @@ extension Plan {
                 return "\(start): \(stop.limit) alone takes longer."
             }
             guard isOrigin else {
-                return "\(start), \(ofWorkers(stop)). Raise edge.hitRatio, or split the cluster."
+                return "\(start), \(ofWorkers(stop)). \(causeOfMisses(values, demand))"
             }
             let most = OriginLimits(values).most(of: sizing.missSpeed)?.perSecond ?? 0
             if demand.peakMissesPerSecond < most {
-                return start + atUse(stop, values, sizing, most, &advice)
+                return start + atUse(stop, values, sizing, most)
             }
             let (allowed, wanted) = apart(most, demand.peakMissesPerSecond)
             return "\(start): \(stop.limit) allows \(allowed) fetches per second, and there are "
-                + "\(wanted). A higher edge.hitRatio would help, or a higher limit."
+                + "\(wanted). \(causeOfMisses(values, demand))"
         }
     }
 
@@ -96,33 +84,13 @@ extension Plan {
             : "because more of them gain nothing (\(stop.limit))"
     }
 
-    /// Describes the fill's needs if the origin allows it `most` fetches per second.
-    private static func moreTime(
-        _ values: ScenarioValues, _ demand: Demand, _ most: Double, _ advice: inout Advice
-    ) -> String {
-        let others = "a higher limit or a lower catalog.changePerDay"
-        guard most > 0 else { return "Misses alone use it up: \(others) would help." }
+    /// Describes a fill for which the origin's limit leaves `most` fetches per second; empty if that
+    /// suffices for a day's fill in a day.
+    private static func timeOfFill(_ demand: Demand, _ most: Double) -> String {
+        guard most > 0 else { return " On-demand fetches alone use it up." }
         let hours = demand.fillSegmentsPerDay / most / 3_600
-        guard hours <= 24 else {
-            return
-                "A day's fill then takes \(rate(hours)) h, so it never catches up: "
-                + "\(others) would help."
-        }
-        let deadline = advice.value(
-            of: .deadlineHours, for: .deadline,
-            Self.deadlines(from: hours + values[.bootSeconds] / 3_600, values))
-        guard let deadline else {
-            return "Even a whole day would not be enough: \(others) would help."
-        }
-        return
-            "A fill.deadlineHours of \(Scenario.plain(deadline)) would help, and so would "
-            + "\(others)."
-    }
-
-    /// Returns tenths of an hour, up to a whole day after workers have started.
-    static func deadlines(from hours: Double, _ values: ScenarioValues) -> Advice.Grid {
-        let last = wholeUp((24 + values[.bootSeconds] / 3_600) * 10)
-        return Advice.Grid(parts: 10, first: min(last, wholeUp(hours * 10)), last: last)
+        return hours <= 24
+            ? "" : " A day's fill then takes \(rate(hours)) h, so it never catches up."
     }
 
     /// Formats three significant digits, or `digits` of them.
