@@ -148,7 +148,7 @@ struct CostFacts {
         return figures.map { name, figure in [name] + plan.costs.map { amount(figure($0)) } }
     }
 
-    /// The page's tile with the cost of a month with the recommended provider, or with the only one.
+    /// The page's tile with the monthly cost of the recommended provider, or of a plan's single provider.
     var head: [(String, String)] {
         let chosen =
             plan.recommendation.flatMap { best in options.first { $0.name == best.name } }

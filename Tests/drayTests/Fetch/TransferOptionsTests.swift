@@ -104,7 +104,7 @@ import Testing
 }
 
 extension EndToEnd {
-    /// A worker of a cluster fetches for others, who may not make it ask inside.
+    /// A worker of a cluster fetches for others, who may not make it send requests to internal hosts.
     @Suite(.timeLimit(.minutes(2))) struct ClusterAddressTests {
         @Test func aWorkerConnectsToPrivateAddressesOnlyIfAllowed() async throws {
             let origin = try FaultOrigin()

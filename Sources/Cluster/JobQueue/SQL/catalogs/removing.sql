@@ -218,8 +218,8 @@ GROUP BY l.catalog_id ORDER BY l.catalog_id
 
 -- name: finish
 -- The catalog's lock is held. Those of @assets whose last file is gone are removed. Their directories get their
--- SHA256SUMS written, and the fold that follows ends the catalog after the last of them, also an interrupted
--- one of which nothing is left. Earlier failures of checksum files no longer count.
+-- SHA256SUMS written, and the fold that follows ends the catalog after the last of them. An interrupted catalog
+-- ends too once it has no interrupted asset. Earlier failures of checksum files no longer count.
 WITH over AS MATERIALIZED (
     SELECT a.id, a.directory_id, a.generation >= c.generation AS is_counted
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
