@@ -99,7 +99,7 @@ import Testing
         let text = PlanFacts.binds(limit, plan.growth)
         #expect(
             text.hasSuffix(
-                "; to keep the headroom \(try #require(more.workers)) from month \(more.month)"))
+                "; pool.headroom needs \(try #require(more.workers)) from month \(more.month)"))
         let flat = try Self.plan(given.merging([.audienceGrowth: 0]) { $1 })
         let same = try #require(flat.growth.limits.first { $0.resource == .workers })
         #expect(PlanFacts.binds(same, flat.growth) == "not within 12 months")
@@ -161,5 +161,27 @@ import Testing
         for text in [PlanTable(plan, usesUnicode: true).text, PlanMarkdown(plan).text, page] {
             #expect(text.contains("The plan's \(servers) edge servers of "))
         }
+    }
+
+    /// An engineer who has never seen a plan reads it: units, lines that end on the screen, and why
+    /// there are so many disks.
+    @Test func theFirstScreenExplainsItself() throws {
+        var live = Scenario()
+        live.service = .live
+        live.given = [
+            .monthlyActiveUsers: Estimate(2e9), .peakConcurrentUsers: Estimate(5e8),
+        ]
+        var options = Plan.Options()
+        (options.months, options.draws) = (0, 0)
+        let text = PlanSummary(try Plan(live, options)).text
+        let lines = text.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= 100 }, "\(text)")
+        #expect(lines.contains { $0.hasPrefix("  nightly fill") && $0.hasSuffix(" none") })
+        let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains("disks to read as fast, with nothing in memory"), "\(text)")
+        #expect(!PlanSummary(try Plan(Scenario(), options)).text.contains("to read as fast"))
+        let bytes = Estimate(low: 3e8, likely: 1.1e9, high: 3e9)
+        #expect(PlanFacts.estimate(bytes, unit: "B") == "1.10 GB (300 MB to 3 GB)")
+        #expect(PlanFacts.estimate(Estimate(2_000), unit: "B") == "2,000 B")
     }
 }

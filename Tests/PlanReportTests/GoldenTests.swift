@@ -53,7 +53,8 @@ import Testing
         #expect(lines.count <= 50)
         #expect(lines.allSatisfy { $0.count <= 100 })
         for part in [
-            "suffices in 90 % of 200 draws", "sized for", "Recommended: ", "What binds first",
+            "suffices in 90 % of 200 random draws", "sized for", "Recommended: ",
+            "What binds first",
             "Assumptions that matter most",
         ] { #expect(text.contains(part), "\(part)") }
     }

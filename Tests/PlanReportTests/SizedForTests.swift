@@ -21,7 +21,7 @@ import Testing
     /// Most draws miss too much for any pool.
     @Test func aMissedConfidenceIsNotClaimed() throws {
         let text = try Self.sentence([.hitRatio: 0.6, .originRequests: 1])
-        #expect(text.hasPrefix("Not sized for 90 % of 500 draws of the uncertain inputs: "))
+        #expect(text.hasPrefix("Not sized for 90 % of 500 random draws of the uncertain inputs: "))
         #expect(text.contains("no pool of workers suffices") && text.contains("in 0 %."))
     }
 

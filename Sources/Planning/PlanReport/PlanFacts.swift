@@ -119,13 +119,13 @@ struct PlanFacts {
                     ? "no pool of workers suffices"
                     : "\(figure.figure) \(Quantity.percent(figure.share))"
             }
-            return "Not sized for \(Quantity.percent(confidence)) of \(draws) draws of the "
-                + "uncertain inputs: \(shares.joined(separator: ", ")). The other figures suffice "
+            return "Not sized for \(Quantity.percent(confidence)) of \(draws) random "
+                + "draws of the uncertain inputs: \(shares.joined(separator: ", ")). The other figures suffice "
                 + "in that share, and all figures together in "
                 + "\(Quantity.percent(uncertainty.allSuffice))."
         }
         return "Sized so that each figure suffices in \(Quantity.percent(confidence)) of \(draws) "
-            + "draws of the inputs, all together in "
+            + "random draws of the inputs; all figures in "
             + "\(Quantity.percent(uncertainty.allSuffice))."
     }
 
@@ -181,7 +181,9 @@ struct PlanFacts {
         let edge = plan.sizing.edge
         return "of \(Quantity.bandwidth(edge.megabitsPerSecond * 1e6)) and "
             + "\(Quantity.digits(edge.cores)) cores; \(Quantity.digits(edge.coresInUse)) cores in "
-            + "use; \(HumanFormat.count(edge.disks, "disk")); one a site may fail"
+            + "use; \(HumanFormat.count(edge.disks, "disk"))"
+            + "\(edge.disksAreForReads ? " to read as fast, with nothing in memory" : ""); one a site "
+            + "may fail"
     }
 
     /// Formats a count, or `none`.
@@ -271,9 +273,18 @@ struct PlanFacts {
         if let text = input.text {
             return input.unit.isEmpty ? text : "\(text) \(input.unit)"
         }
-        guard let value = input.value else { return "–" }
-        return Quantity.estimate(
-            low: value.low, likely: value.likely, high: value.high, unit: input.unit)
+        return input.value.map { estimate($0, unit: input.unit) } ?? "–"
+    }
+
+    /// Formats an estimate; bytes of a million or more with their prefix.
+    static func estimate(_ value: Estimate, unit: String) -> String {
+        guard unit == "B", value.likely >= 1e6 else {
+            return Quantity.estimate(
+                low: value.low, likely: value.likely, high: value.high, unit: unit)
+        }
+        let likely = Quantity.bytes(value.likely)
+        return value.isExact
+            ? likely : "\(likely) (\(Quantity.bytes(value.low)) to \(Quantity.bytes(value.high)))"
     }
 
     /// Formats a figure of a range.
@@ -301,7 +312,7 @@ struct PlanFacts {
             let more = growth.months.first(where: { ($0.workers ?? now) > now }),
             more.month < limit.bindsInMonth ?? .max, let workers = more.workers
         else { return text }
-        return "\(text); to keep the headroom \(HumanFormat.count(workers)) from month "
+        return "\(text); pool.headroom needs \(HumanFormat.count(workers)) from month "
             + "\(more.month)"
     }
 

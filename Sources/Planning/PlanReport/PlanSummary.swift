@@ -57,7 +57,9 @@ package struct PlanSummary {
             row("peak requests") { Quantity.rate($0.peakRequestsPerSecond) },
             row("peak egress") { Quantity.bandwidth($0.peakEgressBitsPerSecond) },
             row("egress a month") { Quantity.bytes($0.egressBytesPerMonth) },
-            row("nightly fill") { Quantity.bandwidth($0.fillBitsPerSecond) },
+            row("nightly fill") {
+                $0.fillBitsPerSecond > 0 ? Quantity.bandwidth($0.fillBitsPerSecond) : "none"
+            },
             row("peak on-demand fetches") { Quantity.rate($0.peakMissesPerSecond) },
             row("hit ratio at the peak") { PlanFacts.ratio($0.hitRatio) },
             row("edge storage") { Quantity.bytes($0.edgeStorageBytes) },
@@ -101,7 +103,20 @@ package struct PlanSummary {
                     + "standby",
             ],
         ]
-        return aligned(["Resources", "", ""], rows, left: [0, 2])
+        return aligned(["Resources", "", ""], inLines(rows), left: [0, 2])
+    }
+
+    /// Divides rows whose last cell is too long for the screen.
+    private func inLines(_ rows: [[String]]) -> [[String]] {
+        let before = (0...1).reduce(0) { sum, column in
+            sum + 2 + (rows.map { TextLayout.width($0[column]) }.max() ?? 0)
+        }
+        return rows.flatMap { row in
+            TextLayout.wrapped(row[2], width: Self.width - before, hangingIndent: 0)
+                .split(separator: "\n").enumerated().map { index, line in
+                    (index == 0 ? [row[0], row[1]] : ["", ""]) + [String(line)]
+                }
+        }
     }
 
     /// The plan beside a run and a simulation, if requested: the main figures.
@@ -184,9 +199,7 @@ package struct PlanSummary {
 extension PlanFacts {
     /// Formats the value of a key input with its range.
     static func value(_ input: Plan.KeyInput) -> String {
-        Quantity.estimate(
-            low: input.value.low, likely: input.value.likely, high: input.value.high,
-            unit: input.unit)
+        estimate(input.value, unit: input.unit)
     }
 
     /// Describes what a key input changes.

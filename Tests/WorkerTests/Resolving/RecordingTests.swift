@@ -37,10 +37,11 @@ struct RecordingTests {
         String(decoding: cluster.stored(path) ?? [], as: UTF8.self)
     }
 
+    /// The messages of all events of a kind, as readers of the events see them.
     static func messages(_ cluster: Cluster, _ kind: String) async throws -> [String] {
-        try await cluster.execute(
-            "SELECT message FROM event WHERE kind = '\(kind)' ORDER BY id"
-        ).split(separator: "\n").map(String.init)
+        var query = EventQuery()
+        query.kinds = [kind]
+        return try await cluster.client.eventPage(query, after: nil).events.compactMap(\.message)
     }
 
     @Test("a sliding window becomes a whole playlist")

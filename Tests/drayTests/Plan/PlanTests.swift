@@ -33,7 +33,7 @@ import Testing
         let answer = try await dray([])
         #expect(answer.ending == .exited(0))
         #expect(answer.output.hasPrefix("plan: 1,000 monthly active users (assumed), 500 daily"))
-        #expect(answer.output.contains("Sized so that each figure suffices in 90 % of 1,000 draws"))
+        #expect(answer.output.contains("figure suffices in 90 % of 1,000 random draws"))
         #expect(answer.output.contains("Assumptions that matter most"))
         #expect(!answer.output.contains("Assumed inputs"))
         #expect(answer.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 50)
@@ -71,6 +71,12 @@ import Testing
         (["--users", "200,000"], "--users is '200,000'", "Write 200000."),
         (["--users", "100k:0.2M:1m"], "--users is '100k:", "Write 100000:200000:1000000."),
         (["--minutes", "5m"], "--minutes is '5m'", "LOW:LIKELY:HIGH"),
+        (["--bitrate", "5Mbit/s"], "--bitrate is '5Mbit/s'", "Write 5000."),
+        (["--bitrate", "fast"], "--bitrate is 'fast'", "Use a number in kbit/s, or three"),
+        (["--origin-megabits", "1Gbit"], "--origin-megabits is '1Gbit'", "Write 1000."),
+        (["--origin-requests", "0"], "is '0'", "0.001 to 1000000000 per second"),
+        (["--set", "catalog.gigabytes=8TB"], "is '8TB'", "Write 8000."),
+        (["--hit-ratio", "most"], "is 'most'", "from 0 to 1, or a percentage such as 5%"),
         (["--origin-provider", "foo"], "--origin-provider is 'foo'", "aws, gcp, hetzner"),
         (["--users", "3:2:1"], "--users is '3:2:1'", "low ≤ likely ≤ high"),
         (["--set", "edge.hitRatoi=1"], "edge.hitRatoi", "Did you mean edge.hitRatio?"),

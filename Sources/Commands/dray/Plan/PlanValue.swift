@@ -36,7 +36,7 @@ enum PlanValue {
         if text.contains("%"), !input.row.unit.isEmpty {
             throw UsageError(
                 "\(option) is '\(printable(String(text.prefix(40))))', a share",
-                hint: "Use a number \(input.row.unit.contains("/") ? "in" : "of") \(input.row.unit)"
+                hint: "Use a number\(inUnit(input))"
                     + (share(of: input).map {
                         ", or --set \($0.row.path)=\(printable(String(text.prefix(40))))."
                     } ?? "."))
@@ -45,7 +45,8 @@ enum PlanValue {
             throw UsageError(
                 "\(option) is '\(printable(String(text.prefix(40))))'",
                 hint: plainly(text, input).map { "Write \($0)." }
-                    ?? "Use a number, a percentage, or LOW:LIKELY:HIGH.")
+                    ?? "Use a number\(inUnit(input)), or three of them from the lowest to the "
+                    + "highest: LOW:LIKELY:HIGH.")
         }
         let estimate =
             numbers.count == 1
@@ -85,15 +86,46 @@ enum PlanValue {
         return Double(digits).map { isPercent ? $0 / 100 : $0 }
     }
 
-    /// Returns `200000` for `200,000`, also for `200k` of users or titles, and each number of a
-    /// range so; nil for other text.
+    /// Returns ` of users`, ` in kbit/s`; for a share that a percentage is allowed.
+    private static func inUnit(_ input: ScenarioInput) -> String {
+        let row = input.row
+        switch row.unit {
+        case "":
+            return row.allowed.upperBound <= 1 ? " from 0 to 1, or a percentage such as 5%" : ""
+        case "1/s": return " per second"
+        case "users", "pixels": return " of \(row.unit)"
+        default: return " in \(row.unit)"
+        }
+    }
+
+    /// Prefixes of a number, as factors of the unit.
+    private static func prefixes(of input: ScenarioInput) -> [String: Double] {
+        switch input.row.unit {
+        case "users": ["k": 1e3, "m": 1e6]
+        case "kbit/s": ["k": 1, "m": 1e3, "g": 1e6]
+        case "Mbit/s": ["k": 1e-3, "m": 1, "g": 1e3, "t": 1e6]
+        case "GB": ["gb": 1, "tb": 1e3, "pb": 1e6]
+        default: input == .titles ? ["k": 1e3, "m": 1e6] : [:]
+        }
+    }
+
+    /// Returns `200000` for `200,000`, for `200k` of users or titles and for `200Gbit/s` in Mbit/s, and
+    /// each number of a range so; nil for other text.
     private static func plainly(_ text: String, _ input: ScenarioInput) -> String? {
-        let isCount = input.row.unit == "users" || input == .titles
-        let units: [Character: Double] = isCount ? ["k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6] : [:]
+        let prefixes = prefixes(of: input)
         let parts = text.split(separator: ":", omittingEmptySubsequences: false).map { part in
-            let unit = part.last.flatMap { units[$0] }
-            return GroupedNumber.value(String(unit == nil ? part : part.dropLast())).map {
-                Scenario.plain($0 * (unit ?? 1))
+            var digits = part.lowercased()
+            for unit in ["bit/s", "bps", "bit"] where digits.hasSuffix(unit) {
+                guard input.row.unit.hasSuffix("bit/s") else { break }
+                digits.removeLast(unit.count)
+                break
+            }
+            let prefix = digits.drop { !$0.isLetter }
+            let factor = prefix.isEmpty ? 1 : prefixes[String(prefix)]
+            return factor.flatMap { factor in
+                GroupedNumber.value(String(digits.dropLast(prefix.count))).map {
+                    Scenario.plain($0 * factor)
+                }
             }
         }
         let numbers = parts.compactMap(\.self)

@@ -52,6 +52,7 @@ extension Scenario {
         unit: String = ""
     ) throws(EstimateError) {
         let kind = isWhole ? "a whole number" : "a number"
+        let suffix = unit == "1/s" ? " per second" : unit.isEmpty ? "" : " \(unit)"
         let range = "\(plain(allowed.lowerBound)) to \(plain(allowed.upperBound))"
         let parts = [("low", estimate.low), ("likely", estimate.likely), ("high", estimate.high)]
         for (part, value) in parts {
@@ -61,7 +62,7 @@ extension Scenario {
             guard isRight else {
                 throw EstimateError(
                     field: estimate.isExact ? path : "\(path).\(part)", given: plain(value),
-                    allowed: "\(kind) from \(range)\(unit.isEmpty ? "" : " \(unit)")")
+                    allowed: "\(kind) from \(range)\(suffix)")
             }
         }
         guard estimate.low <= estimate.likely, estimate.likely <= estimate.high else {

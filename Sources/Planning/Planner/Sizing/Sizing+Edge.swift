@@ -10,6 +10,8 @@ extension Sizing {
         package let coresInUse: Double
         /// Disks of all servers, by capacity and by the bytes that they read.
         package let disks: Int
+        /// True if their number is for the bytes that they read, not for capacity.
+        package let disksAreForReads: Bool
     }
 
     /// A kind of edge server.
@@ -56,6 +58,7 @@ extension Sizing.Edge {
         let ofSite = max(
             wholeUp(max(bySize, bySpeed / load.used) / load.sites), servers / Int(load.sites))
         disks = ofSite * Int(load.sites)
+        disksAreForReads = bySpeed / load.used > bySize && ofSite > servers / Int(load.sites)
     }
 
     /// The load of edge servers at the peak.
