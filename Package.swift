@@ -177,7 +177,7 @@ let package = Package(
                 "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "JobQueue",
                 "ListSources", "Lists", "LoadGenerator", "LoadModel", "LoadReport", "Metrics",
                 "Model", "Planner",
-                "Postgres", "Rendering", "Services", "Statistics", "Storage", "TLS", "Text",
+                "Postgres", "Rendering", "S3", "Services", "Statistics", "Storage", "TLS", "Text",
                 "Titles",
                 "Transfer", "WebURL",
             ]),

@@ -30,7 +30,7 @@ import Testing
         return [
             fetch { _ in },
             fetch { $0.key = "elsewhere\t\n\\" },
-            fetch { $0.url = "https://h/a" },
+            fetch { ($0.url, $0.adopts) = ("https://h/a", true) },
             fetch { $0.previous = PreviousObject(StoredObject(bytes: 1, sha256: "b")) },
             fetch {
                 $0.previous = PreviousObject(
@@ -112,7 +112,7 @@ import Testing
         done.isVerified = true
         done.validator = "W/\"é\\\""
         done.milliseconds = 38
-        done.digests = "crc32c=1"
+        (done.digests, done.cache, done.freshSeconds) = ("crc32c=1", "hit", 60)
         done.origins = [OriginOutcome(origin: "http://h")]
         var resolved = JobReport(job: JobID(2), lease: "m", outcome: .done())
         resolved.segments = 12
@@ -228,7 +228,7 @@ import Testing
         assets.assets[1].refreshSeconds = 3_600
         assets.assets[2].title = "L"
         assets.assets[2].maxFetches = FetchLimit(count: 3, periodSeconds: 60)
-        assets.assets[2].maxSites = 2
+        (assets.assets[2].maxSites, assets.assets[2].adopts) = (2, true)
         assets.assets[1].sidecars = [
             SidecarSubmission(url: "http://i/\\", key: "i/\"", role: .image, required: false),
             SidecarSubmission(

@@ -64,6 +64,7 @@ struct QueueFixture {
             Issue.record("\(edge)")
         }
         for missing in try await transitions.withoutEvents() { Issue.record("\(missing)") }
+        for change in try await transitions.raised().unnamed { Issue.record("\(change)") }
     }
 
     // MARK: Submitting

@@ -98,6 +98,10 @@ import Testing
         (#"{"name": ""}"#, "field name: is empty"),
         (#"{"targets": []}"#, "field targets: is empty, allowed 1 to 10000 elements"),
         (#"{"targets": ["ftp://a/b"]}"#, "field targets[0]: the URL"),
+        (#"{"targets": ["s3://edge"]}"#, "field targets[0]: the URL of an object has a key"),
+        (#"{"targets": ["s3://edge/a?x=1"]}"#, "field targets[0]: an S3 URL has no field"),
+        (#"{"targets": ["s3://edge/a.m3u8"]}"#, "segments would not be signed, allowed files"),
+        (#"{"targets": [{"url": "s3://edge/a", "kind": "hls"}]}"#, "is a title in a bucket"),
         (#"{"targets": [5]}"#, "field targets[0]: given a number, allowed an object"),
         (
             #"{"targets": [{"name": "a"}]}"#,

@@ -52,6 +52,29 @@ import Testing
         #expect(name.hasPrefix(target.name) && (180...200).contains(target.name.utf8.count))
     }
 
+    /// Workers get the signed URL, under the name of the object.
+    @Test func objectsAreWrittenAsTheirSignedURLs() throws {
+        var scenario = try LoadScenarioReader.read(
+            Array(
+                #"""
+                {"targets": ["s3://edge/a%20b.bin?endpoint=http://h:1",
+                             {"url": "s3://edge/m.mpd", "kind": "file"}],
+                 "arrivals": {"rate": 1, "seconds": 1},
+                 "thresholds": ["rate{target=s3://edge/m.mpd} > 1/s"]}
+                """#.utf8))
+        try scenario.check()
+        let object = try BucketLocation(object: "s3://edge/a%20b.bin?endpoint=http://h:1")
+        #expect(scenario.targets[0].source == .object(object, signedURL: nil))
+        #expect(scenario.targets.map(\.name) == ["s3://edge/a%20b.bin", "s3://edge/m.mpd"])
+        scenario.targets.removeLast()
+        let signed = "http://h:1/edge/a%20b.bin?X-Amz-Signature=x"
+        scenario.targets[0].source = .object(object, signedURL: signed)
+        let read = try LoadScenarioReader.read(
+            Array(try LoadScenarioWriter.write(scenario).utf8))
+        #expect(read.targets.map(\.source) == [.url(signed, .file)])
+        #expect(read.targets.map(\.name) == ["s3://edge/a%20b.bin"])
+    }
+
     @Test func whatWorkersCannotReadIsRefused() throws {
         let plain = #""arrivals":{"rate":1,"seconds":1}"#
         for (text, field) in [

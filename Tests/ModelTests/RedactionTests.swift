@@ -17,6 +17,10 @@ struct RedactionTests {
             ("ftp://u@p@o", "ftp://…@o"),
             ("http://h/a@b", "http://h/a@b"),
             ("/path?secret", "/path?…"),
+            (
+                "http://h/b/k?X-Amz-Credential=AK%2Fs3&X-Amz-Security-Token=T&X-Amz-Signature=s",
+                "http://h/b/k?…"
+            ),
             ("/a@b/c", "/a@b/c"),
             ("not a url?secret", "not a url?…"),
             ("file:///srv@1/edge", "file:///srv@1/edge"),

@@ -27,6 +27,33 @@ import Transfer
             source: "LoadShardState")
     }
 
+    @Test func queueMachineIsSound() throws {
+        try check(QueueState.machine, terminal: [], source: "QueueState")
+    }
+
+    @Test func circuitBreakerMachineIsSound() throws {
+        try check(OriginBreaker.machine, terminal: [], source: "OriginBreaker")
+    }
+
+    @Test func auditMachineIsSound() throws {
+        try check(
+            SiteAuditState.machine, terminal: [.completed, .failed, .cancelled],
+            source: "SiteAuditState")
+    }
+
+    @Test func webhookDeliveryMachineIsSound() throws {
+        try check(WebhookDeliveryState.machine, terminal: [], source: "WebhookDeliveryState")
+    }
+
+    @Test func checksumFileMachineIsSound() throws {
+        try check(ChecksumFileState.machine, terminal: [], source: "ChecksumFileState")
+    }
+
+    @Test func anEventMayLeadToOneStateOrToSeveral() {
+        #expect(SiteAuditState.machine.target(of: .fail) == .failed)
+        #expect(AssetState.machine.target(of: .purged) == nil)
+    }
+
     /// Walks every state and event of one machine.
     private func check<State, Event>(
         _ machine: StateMachine<State, Event>, terminal: [State], source: String,

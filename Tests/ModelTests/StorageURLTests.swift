@@ -82,4 +82,23 @@ import Testing
         let failure = #expect(throws: Failure.self) { try StorageURL(text) }
         #expect(failure?.code == "storage.pathRefused")
     }
+
+    @Test func anObjectHasAKey() throws {
+        let object = try BucketLocation(
+            object: "S3://edge/a%20b.bin?endpoint=http://h:1&style=path")
+        #expect(object.prefix == "a b.bin")
+        #expect(object.endpoint == "http://h:1")
+        let long = String(repeating: "a", count: 1_024)
+        #expect(try BucketLocation(object: "s3://edge/\(long)").prefix == long)
+    }
+
+    @Test(arguments: [
+        "s3://edge", "s3://edge/?region=eu-west-1", "https://edge/a", "s3:edge/a",
+        "s3://edge/a?x=1",
+        "s3://edge/../a", "s3://edge/" + String(repeating: "a", count: 1_025),
+    ])
+    func anotherURLIsNoObject(text: String) {
+        let failure = #expect(throws: Failure.self) { try BucketLocation(object: text) }
+        #expect(failure?.code == .inputURL)
+    }
 }

@@ -1,3 +1,4 @@
+import Model
 import Testing
 
 @testable import S3
@@ -69,6 +70,39 @@ import Testing
                 == "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request,"
                 + "SignedHeaders=host;x-amz-date,Signature="
                 + "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31")
+    }
+
+    /// The example of "Authenticating Requests: Using Query Parameters".
+    @Test func anObjectIsReadByItsURLAlone() throws {
+        let signer = URLSigner(credentials: Self.example, now: 1_369_353_600)
+        let object = try BucketLocation(
+            object: "s3://examplebucket/test.txt?endpoint=https://s3.amazonaws.com&style=host")
+        #expect(
+            signer.url(ofObject: object, seconds: 86_400)
+                == "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256"
+                + "&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request"
+                + "&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host"
+                + "&X-Amz-Signature="
+                + "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404")
+    }
+
+    /// The signature was calculated by another program.
+    @Test func aURLHasTheTokenOfTemporaryCredentials() throws {
+        let credentials = Credentials(
+            accessKey: Self.example.accessKey, secretKey: Self.example.secretKey,
+            sessionToken: "Fwo+/==", expiresAt: 1_369_353_700)
+        let signer = URLSigner(credentials: credentials, now: 1_369_353_600)
+        let object = try BucketLocation(
+            object:
+                "s3://edge/a%20b/%C3%A4+1.bin?endpoint=http://127.0.0.1:9000&region=eu-central-1")
+        #expect(
+            signer.url(ofObject: object, seconds: 60)
+                == "http://127.0.0.1:9000/edge/a%20b/%C3%A4%2B1.bin?X-Amz-Algorithm=AWS4-HMAC-SHA256"
+                + "&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Feu-central-1%2Fs3%2Faws4_request"
+                + "&X-Amz-Date=20130524T000000Z&X-Amz-Expires=60"
+                + "&X-Amz-Security-Token=Fwo%2B%2F%3D%3D&X-Amz-SignedHeaders=host&X-Amz-Signature="
+                + "616cab8104a87dfea2b463cb767dcd56ff8f1e53a4b9b66c599243ec3b1d50ba")
+        #expect(signer.credentialSeconds == 100)
     }
 
     @Test func keysAreEncodedOnce() {

@@ -51,5 +51,27 @@ import Testing
         let site = try Site()
         #expect(mkfifo(site.directory.path("pipe"), 0o644) == 0)
         #expect(!site.storage.reuse(key: "pipe", expected: Site.expected([])))
+        #expect(site.storage.foundFile(key: "pipe", bytes: nil) == nil)
+    }
+
+    @Test func aFileOfAnotherToolIsDescribed() throws {
+        let site = try Site()
+        let bytes = sampleBytes(3_000_000)
+        for name in ["h/a", "h/ancient"] { try site.directory.write(bytes, to: name) }
+        for (name, seconds) in [("h/a", 1_700_000_000.75), ("h/ancient", 0)] {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: seconds)],
+                ofItemAtPath: site.directory.path(name))
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: site.directory.path("h/link"), withDestinationPath: "a")
+        let found = try #require(site.storage.foundFile(key: "h/a", bytes: nil))
+        #expect(StoredObject(bytes: found.bytes, sha256: found.sha256) == Site.expected(bytes))
+        #expect(found.modified == 1_700_000_000)
+        #expect(site.storage.foundFile(key: "h/a", bytes: 3_000_000) == found)
+        #expect(site.storage.foundFile(key: "h/a", bytes: 2_999_999) == nil)
+        for key in ["h", "h/b", "h/link", "h/ancient"] {
+            #expect(site.storage.foundFile(key: key, bytes: nil) == nil, "\(key)")
+        }
     }
 }

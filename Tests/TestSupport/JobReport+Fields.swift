@@ -8,6 +8,16 @@ extension JobReport {
         set { change { $0.stored = newValue } }
     }
 
+    package var cache: String? {
+        get { done?.cache }
+        set { change { $0.cache = newValue } }
+    }
+
+    package var freshSeconds: Int? {
+        get { done?.freshSeconds }
+        set { change { $0.freshSeconds = newValue } }
+    }
+
     package var isReused: Bool {
         get { done?.isReused == true }
         set { change { $0.isReused = newValue } }

@@ -14,7 +14,7 @@ struct ShortBodyTests {
     func ownDigests(lanes: Int?) async throws {
         let origin = try FaultOrigin()
         let fetcher = try Fetcher {
-            $0.digestLanes = lanes
+            $0.digestBatch = lanes
             $0.connections = 48
         }
         // Around the length from which on a body is hashed as it arrives, and one that is hashed so.
@@ -60,7 +60,7 @@ struct ShortBodyTests {
         let origin = try FaultOrigin()
         origin.route("/a", .init(body: sampleBytes(10_000)))
         for _ in 0..<20 {
-            let fetcher = try Fetcher { $0.digestLanes = lanes }
+            let fetcher = try Fetcher { $0.digestBatch = lanes }
             let requests = (0..<12).map { fetcher.request(origin.url("/a"), key: "o/\($0)") }
             let (ends, end) = AsyncStream.makeStream(of: TransferResult.self)
             fetcher.engine.submit(requests) { _, result in end.yield(result) }

@@ -60,6 +60,14 @@ final class Assignment: Sendable {
         self.storage = storage
     }
 
+    /// The fetch of another one, whose file was found under its key.
+    init(_ other: Assignment, found: FoundFile) {
+        var fetch = other.fetch
+        fetch.previous = PreviousObject(
+            StoredObject(bytes: found.bytes, sha256: found.sha256), validator: found.validator)
+        (leased, self.fetch, storage) = (other.leased, fetch, other.storage)
+    }
+
     var job: Job { leased.job }
     var lease: LeaseID { leased.lease }
     var site: SiteID { leased.site.id }

@@ -102,14 +102,22 @@ package final class WorkerService: DrainableService {
             background.addTask { await self.leasing.keeper.run() }
             background.addTask { await self.reporting.cooldowns.run() }
             background.addTask { await self.resolving.resolver.keepStoppingSlowTitles() }
-            background.addTask { await self.sites.storages.keepSweeping() }
-            background.addTask { await self.sites.storages.keepClosingIdle() }
-            background.addTask { await self.sites.unusable.run() }
+            for chore in chores { background.addTask { await chore.run() } }
             await workInStages()
             background.cancelAll()
         }
         core.engine.shutdown()
         core.client.shutdown()
+    }
+
+    private var chores: [WorkerChore] {
+        let (storages, unusable) = (sites.storages, sites.unusable)
+        return [
+            WorkerChore(every: .seconds(60)) { storages.sweepDue() },
+            // Each object uses directories: an event for each use would cost more.
+            WorkerChore(every: .seconds(1)) { storages.closeIdle() },
+            WorkerChore(every: .seconds(SiteVolumes.checkSeconds)) { unusable.check() },
+        ]
     }
 
     /// Leases until the worker drains, and then ends one stage after the other, each with all

@@ -205,7 +205,12 @@ package struct ListReader {
 
     /// Returns HLS for `.m3u8` and `.m3u`, DASH for `.mpd`, otherwise file.
     package static func defaultKind(of url: WebURL) -> AssetKind {
-        let path = url.path.lowercased()
+        defaultKind(ofPath: url.path)
+    }
+
+    /// Does the same for a path.
+    package static func defaultKind(ofPath path: String) -> AssetKind {
+        let path = path.lowercased()
         if path.hasSuffix(".m3u8") || path.hasSuffix(".m3u") { return .hls }
         return path.hasSuffix(".mpd") ? .dash : .file
     }

@@ -27,6 +27,9 @@ import Testing
                         guard try await Self.agrees(seed, cluster) else { break }
                     }
                     let seen = try await cluster.transitions.seen()
+                    for change in try await cluster.transitions.raised().unnamed {
+                        Issue.record("\(change)")
+                    }
                     await cluster.close()
                     return seen
                 }

@@ -64,7 +64,7 @@ import Testing
         "UPDATE catalog SET not_before = now() + interval '1 hour'",
         "UPDATE queue SET state = 'paused'", "UPDATE site SET schedule_closed = true",
         "UPDATE origin SET cooldown_until = now() + interval '1 hour'",
-        "UPDATE origin SET breaker = 'failing'",
+        "UPDATE origin SET breaker = 'open', cooldown_until = now() + interval '1 hour'",
     ])
     func cancellingACatalogThatIsHeldEndsIt(hold: String) async throws {
         try await F.with("cancel_held") { fixture in

@@ -40,6 +40,22 @@ import Testing
         }
     }
 
+    @Test func eachChangeOfAQueueIsSeen() async throws {
+        try await F.with("queue_edges") { fixture in
+            try await fixture.submit([F.file("a")])
+            let name = try await queueName(fixture)
+            for first in QueueEvent.allCases {
+                for second in QueueEvent.allCases {
+                    for event in [first, second] {
+                        let status = try await fixture.queue.sites.set(event.state, ofQueue: name)
+                        #expect(status.state == event.state)
+                    }
+                }
+            }
+            try await fixture.expectSeen(TransitionLog.ofQueues)
+        }
+    }
+
     /// Before the first catalog of its site, a queue has workers and nothing else.
     @Test func workersOfAQueueWithoutACatalogAreNamed() async throws {
         try await F.with("workers_only") { fixture in

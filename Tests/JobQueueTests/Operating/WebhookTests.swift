@@ -127,6 +127,24 @@ import Testing
         }
     }
 
+    @Test func eachChangeOfADeliveryIsSeen() async throws {
+        try await F.with("webhook_edges") { fixture in
+            let webhooks = fixture.queue.events.webhooks
+            try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
+            try await fixture.submit([F.file("a")])
+            try await Self.enqueue(fixture)
+            let leased = try #require(try await Self.lease(fixture).first)
+            let answer = Webhooks.Attempt(status: 200)
+            #expect(try await webhooks.record(answer, of: leased) == .delivered)
+            #expect(try await webhooks.redeliver(leased.id).state == .waiting)
+            try await fixture.pool.query(
+                "UPDATE webhook_delivery SET waiting_since = now() - interval '8 days'")
+            #expect(try await webhooks.expire() == 1)
+            #expect(try await webhooks.redeliver(leased.id).state == .waiting)
+            try await fixture.expectSeen(TransitionLog.ofDeliveries)
+        }
+    }
+
     @Test func eachWebhookHasATurn() async throws {
         try await F.with("webhook_turns") { fixture in
             let webhooks = fixture.queue.events.webhooks

@@ -47,6 +47,24 @@ import Testing
         #expect(file.statements["two"]?.text == "\nSELECT 2;")
     }
 
+    @Test func aStatementNamesTheEventsThatItRaises() throws {
+        let file = try Self.file(
+            """
+            -- name: one
+            -- raises: asset.cancel, asset.redefine
+            -- raises: catalog.cancel
+            -- Why.
+            SELECT 1
+            -- raises: nothing
+            -- name: two
+            SELECT 2
+            """)
+        #expect(
+            file.statements["one"]?.raises == ["asset.cancel", "asset.redefine", "catalog.cancel"])
+        #expect(file.statements["one"]?.text == "SELECT 1")
+        #expect(file.statements["two"]?.raises == [])
+    }
+
     @Test func parametersAreNumberedInTheOrderOfTheirFirstUse() throws {
         let statement = try Self.statement("SELECT @b::int, @a_1, @b WHERE x=ANY(@a_1) AND y = @cD")
         #expect(statement.text == "SELECT $1::int, $2, $1 WHERE x=ANY($2) AND y = $3")

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    private static let all: [(subject: String, statement: SQLStatement)] = subjects.flatMap {
+    static let all: [(subject: String, statement: SQLStatement)] = subjects.flatMap {
         cases(of: $0)
     }
 
@@ -46,6 +46,13 @@ import Testing
 
     private static func names<Subject: SQLSubject>(of subject: Subject.Type) -> [String] {
         subject.allCases.map(\.rawValue)
+    }
+
+    /// Each event of rows' states is raised by a statement, and statements name no other. The changes
+    /// that statements make are compared with these names after every test with a `QueueFixture`.
+    @Test func eachEventOfAStateIsRaised() {
+        let raised = Set(Self.all.flatMap(\.statement.raises))
+        #expect(raised == Set(TransitionLog.events.keys))
     }
 
     @Test func eachSubjectIsTested() throws {

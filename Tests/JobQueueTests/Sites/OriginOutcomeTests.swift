@@ -150,6 +150,58 @@ import Testing
         }
     }
 
+    /// Lets the one job that tests the main origin fail or succeed.
+    private static func probe(_ fixture: F, succeeds: Bool) async throws {
+        try await fixture.skipDelays()
+        try await fixture.skipCooldowns()
+        let grant = try await fixture.lease(1)
+        let job = try #require(grant.jobs.first)
+        _ = try await fixture.report([
+            succeeds ? F.done(job, grant) : F.failed(job, grant, "origin.connect")
+        ])
+    }
+
+    @Test func eachChangeOfACircuitBreakerIsSeen() async throws {
+        try await F.with("breaker_edges") { fixture in
+            try await Self.submit(fixture, 200)
+            func trip() async throws -> LeaseGrant {
+                try await fixture.skipDelays()
+                let grant = try await fixture.lease(21)
+                _ = try await fixture.report(
+                    grant.jobs[..<20].map { F.failed($0, grant, "origin.connect") })
+                #expect(try await Self.origin(Self.main, fixture)?.breaker == .open)
+                return grant
+            }
+            // A job that was leased before succeeds.
+            let grant = try await trip()
+            _ = try await fixture.report([F.done(grant.jobs[20], grant)])
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .closed)
+            _ = try await trip()
+            try await Self.probe(fixture, succeeds: false)
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .open)
+            try await Self.probe(fixture, succeeds: true)
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .closed)
+            _ = try await trip()
+            for _ in 0..<JobQueue.Breaker().openings {
+                try await Self.probe(fixture, succeeds: false)
+            }
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .failing)
+            try await Self.probe(fixture, succeeds: true)
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .closed)
+
+            // No job of its own tests a mirror.
+            try await fixture.skipDelays()
+            let jobs = try await fixture.lease(20 + JobQueue.Breaker().openings)
+            for number in jobs.jobs.indices {
+                if number >= 20 { try await fixture.skipCooldowns() }
+                let failed = Self.failed(jobs.jobs[number], jobs, "origin.http.502")
+                _ = try await fixture.report([failed])
+            }
+            #expect(try await Self.origin(Self.mirror, fixture)?.breaker == .failing)
+            try await fixture.expectSeen(TransitionLog.ofBreakers)
+        }
+    }
+
     /// Large files and manifests as well.
     @Test func whateverAnOriginServesClosesItsBreaker() async throws {
         try await F.with("anythingHeals") { fixture in

@@ -147,6 +147,40 @@ import Testing
         }
     }
 
+    @Test func eachChangeOfAnAuditIsSeen() async throws {
+        try await QueueFixture.with("audit_edges") { fixture in
+            try await fixture.submit([QueueFixture.file("a")])
+            _ = try await fixture.drain()
+            let audits = fixture.queue.sites.audits
+            let unwanted = try await audits.create(SiteAuditSubmission(site: QueueFixture.site))
+            #expect(try await audits.cancel(unwanted.id).state == .cancelled)
+            let untaken = try await audits.create(SiteAuditSubmission(site: QueueFixture.site))
+            try await fixture.pool.query(
+                "UPDATE site_audit SET created_at = now() - interval '25 hours' "
+                    + "WHERE ended_at IS NULL")
+            try await audits.reconcile()
+            #expect(try await audits.status(of: untaken.id).state == .failed)
+
+            let cancelled = try await leased(fixture)
+            #expect(try await audits.cancel(cancelled).state == .cancelled)
+            for failure in [nil, Failure("storage.permission", "It cannot be read.")] {
+                let audit = try await leased(fixture)
+                var report = SiteAuditReport(worker: worker, lease: lease, page: 0)
+                report.failure = Failure(.workerCancelled, "It stops.")
+                _ = try await audits.work.report(audit, report)
+                #expect(try await audits.status(of: audit).state == .waiting)
+                _ = try await audits.work.lease(
+                    audit, WorkLeaseRequest(worker: worker, name: "w", lease: lease))
+                report.failure = failure
+                report.isEnd = failure == nil
+                _ = try await audits.work.report(audit, report)
+                let ended = try await audits.status(of: audit)
+                #expect(ended.state == (failure == nil ? .completed : .failed))
+            }
+            try await fixture.expectSeen(TransitionLog.ofAudits)
+        }
+    }
+
     @Test func aRepeatedReportCountsOnce() async throws {
         try await QueueFixture.with("audit_repeated") { fixture in
             try await fixture.submit(["a", "b"].map { QueueFixture.file($0) })

@@ -167,6 +167,26 @@ import Testing
         }
     }
 
+    @Test func eachChangeOfADirectorysPartIsSeen() async throws {
+        try await F.with("checksum_edges") { fixture in
+            try await fixture.submit([F.file("a")])
+            try await Self.fetchAll(fixture)
+            let first = try await fixture.lease()
+            #expect(try await Self.turns(fixture, first) == [.write])
+            _ = try await fixture.report([F.done(first.jobs[0], first)])
+
+            // Another asset ends there.
+            let catalog = try await fixture.submit([F.file("a"), F.file("b")])
+            try await Self.fetchAll(fixture)
+            let second = try await fixture.lease()
+            #expect(try await Self.turns(fixture, second) == [.write])
+            _ = try await fixture.report([F.failed(second.jobs[0], second, "storage.permission")])
+            let retry = SelectionAction(.retry, catalog: CatalogReference(catalog))
+            #expect(try await fixture.queue.catalogs.selections.apply(retry).jobs == 1)
+            try await fixture.expectSeen(TransitionLog.ofChecksumFiles)
+        }
+    }
+
     @Test func aTurnEndsWithItsLeaseItsFailureOrItsReturn() async throws {
         try await F.with("turns") { fixture in
             for name in ["one", "two"] {

@@ -13,26 +13,32 @@ import Transfer
         var page = """
             # States
 
-            Made from `Sources/Base/Model/States/AssetState.swift`, `Sources/Base/Model/States/CatalogState.swift`,
-            `Sources/Content/Transfer/Engine/TransferState.swift`, `Sources/Base/Model/States/LoadTestState.swift` and
-            `Sources/Base/Model/States/LoadShardState.swift` by `scripts/generate-docs`; change those, then run it.
+            Made from the tables in `Sources/Base/Model/States` and
+            `Sources/Content/Transfer/Engine/TransferState.swift` by `scripts/generate-docs`; change those, then run
+            it.
 
-            Coordinators keep the states of assets, catalogs, load tests and their shards in PostgreSQL. A
-            segment has no state of its own: it is done or failed by its result, and outstanding while it
-            has a job, which a lease may hold. A transfer is one attempt of a worker, and exists in that
-            worker alone. A state changes only as these tables list; tests of the running system see each
-            change that is listed.
+            Coordinators keep these states in PostgreSQL, except for a transfer's. A segment has no state of its own:
+            it is done or failed by its result, and outstanding while it has a job, which a lease may hold. A transfer
+            is one attempt of a worker, and exists in that worker alone. A state changes only as these tables list;
+            tests of the running system see each change that is listed.
 
 
             """
-        page += try section(AssetState.machine, "AssetState", "AssetEvent") + "\n"
-        page += try section(CatalogState.machine, "CatalogState", "CatalogEvent") + "\n"
-        page +=
-            try section(
+        page += try [
+            section(AssetState.machine, "AssetState", "AssetEvent"),
+            section(CatalogState.machine, "CatalogState", "CatalogEvent"),
+            section(
                 TransferState.machine, "TransferState", "TransferEvent",
-                in: "Content/Transfer/Engine") + "\n"
-        page += try section(LoadTestState.machine, "LoadTestState", "LoadTestEvent") + "\n"
-        page += try section(LoadShardState.machine, "LoadShardState", "LoadShardEvent")
+                in: "Content/Transfer/Engine"),
+            section(QueueState.machine, "QueueState", "QueueEvent"),
+            section(OriginBreaker.machine, "OriginBreaker", "OriginBreakerEvent"),
+            section(ChecksumFileState.machine, "ChecksumFileState", "ChecksumFileEvent"),
+            section(SiteAuditState.machine, "SiteAuditState", "SiteAuditEvent"),
+            section(
+                WebhookDeliveryState.machine, "WebhookDeliveryState", "WebhookDeliveryEvent"),
+            section(LoadTestState.machine, "LoadTestState", "LoadTestEvent"),
+            section(LoadShardState.machine, "LoadShardState", "LoadShardEvent"),
+        ].joined(separator: "\n")
         try check("docs/states.md", page)
     }
 

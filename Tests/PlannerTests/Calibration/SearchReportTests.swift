@@ -8,14 +8,15 @@ import Testing
     private static func json(
         _ requests: Double, _ bits: Double, isConclusive: Bool = true, kind: String = "search",
         highest: String = "200", broken: String = "210", unit: String = "users",
-        planned: String = "null", limit: String = "threshold"
+        planned: String = "null", limit: String = "threshold", margin: String = "null"
     ) -> [UInt8] {
         Array(
             """
             {"figures": {"requestsPerSecond": \(requests), "bitsPerSecond": \(bits),
                          "plannedPerSecond": \(planned)},
              "ladder": {"kind": "\(kind)", "highest": \(highest), "isConclusive": \(isConclusive),
-                        "lowestBroken": \(broken), "steps": [], "unit": "\(unit)", "limit": "\(limit)"}}
+                        "lowestBroken": \(broken), "steps": [], "unit": "\(unit)", "limit": "\(limit)",
+                        "margin": \(margin)}}
             """.utf8)
     }
 
@@ -75,6 +76,40 @@ import Testing
         let users = try SearchReport(
             json: Self.json(900, 1.8e9, isConclusive: false, limit: limit))
         #expect(users.originNotes(Self.values())[1].contains("between 900 and 945 requests"))
+    }
+
+    /// The margin that the search prints stands in the plan's notes and the input's source.
+    @Test func theMarginOfTheSearchIsNamed() throws {
+        func report(_ margin: String, broken: String = "945", isConclusive: Bool = true) throws
+            -> SearchReport
+        {
+            try SearchReport(
+                json: Self.json(
+                    900, 1.8e9, isConclusive: isConclusive, highest: "900", broken: broken,
+                    unit: "arrivalsPerSecond", planned: "900", margin: margin))
+        }
+        let found = try report(#"{"below": 0.0202, "above": 0.05}"#)
+        let sentence =
+            "Margin of the search: −2 %, +5 %: the limit is between 882 and 945 requests per second."
+        #expect(found.originNotes(Self.values())[0].contains(" \(sentence) The plan has both"))
+        #expect(found.edgeNotes(cores: 2)[0].contains(" \(sentence) The plan assumes"))
+        #expect(found.basis == "the highest load that passed, −2 %, +5 %")
+        let open = try report(#"{"below": 0.004}"#, broken: "null", isConclusive: false)
+        #expect(open.originNotes(Self.values())[0].contains(" Margin of the search: −0.4 %. The "))
+        let stopped = try report(
+            #"{"below": 0.02, "above": 0.166}"#, broken: "1050", isConclusive: false)
+        #expect(stopped.originNotes(Self.values())[1].contains("between 882 and 1,050 requests"))
+        let short = try report(#"{"below": 1, "above": 0.05}"#)
+        #expect(short.originNotes(Self.values())[0].contains("too short to show a backlog"))
+        #expect(short.basis.hasSuffix("without a margin: its steps are too short"))
+        for none in ["null", #"{"below": -1}"#, #"{"below": 0.1, "above": -0.5}"#] {
+            let report = try report(none)
+            #expect(!report.originNotes(Self.values())[0].contains("argin"))
+            #expect(report.basis == "the highest load that passed")
+        }
+        // A knee is of users, and answered requests are no arrivals.
+        let users = try SearchReport(json: Self.json(900, 1.8e9, margin: #"{"below": 0.02}"#))
+        #expect(!users.originNotes(Self.values())[0].contains("argin"))
     }
 
     /// The arrivals that a search prints for a plan, not what a short step answered by chance.

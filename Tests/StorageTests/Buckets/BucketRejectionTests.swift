@@ -108,9 +108,9 @@ import Testing
         let server = try await S3Server.shared(kind)
         let proxy = try RequestProxy(to: server.port) { request in
             let scope = request.headers["authorization"]?.split(separator: "/") ?? []
-            guard scope.count > 2, scope[2] != "us-east-1" else { return nil }
-            return Self.error(
-                400, "AuthorizationHeaderMalformed", "<Region>us-east-1</Region>")
+            guard scope.count > 2, scope[2] != "us-east-1" else { return .forward }
+            return .answer(
+                Self.error(400, "AuthorizationHeaderMalformed", "<Region>us-east-1</Region>"))
         }
         let url = server.url("region", port: Int(proxy.port))
         let elsewhere = try Bucket(url + "&region=eu-west-1")
@@ -141,8 +141,10 @@ import Testing
     func aPartThatFailsIsSentAgain(_ kind: S3Server.Kind) async throws {
         let server = try await S3Server.shared(kind)
         let proxy = try RequestProxy(to: server.port) { request in
-            guard request.target.contains("partNumber=2"), request.number <= 2 else { return nil }
-            return Self.error(500, "InternalError")
+            guard request.target.contains("partNumber=2"), request.number <= 2 else {
+                return .forward
+            }
+            return .answer(Self.error(500, "InternalError"))
         }
         let bucket = try Bucket(server.url("part-again", port: Int(proxy.port)))
         try await bucket.store("big", BucketTests.large)
@@ -160,9 +162,9 @@ import Testing
         let isRefused = Mutex(true)
         let proxy = try RequestProxy(to: server.port) { request in
             guard request.target.contains("partNumber=3"), isRefused.withLock({ $0 }) else {
-                return nil
+                return .forward
             }
-            return Self.error(403, "AccessDenied")
+            return .answer(Self.error(403, "AccessDenied"))
         }
         let bucket = try Bucket(server.url("part-refused", port: Int(proxy.port)))
         let body = try Body(BucketTests.large, in: bucket)

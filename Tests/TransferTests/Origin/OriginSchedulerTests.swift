@@ -37,8 +37,8 @@ struct OriginSchedulerTests {
 
     private func open(_ socket: Int32, for transfer: UInt64, on loop: Int) {
         scheduler.opened(
-            LaneSocket(descriptor: socket, loop: loop, transfer: transfer),
-            scheduler.lane(ofURL: a, now: 1))
+            OriginSocket(descriptor: socket, loop: loop, transfer: transfer),
+            scheduler.origin(ofURL: a, now: 1))
     }
 
     @Test func whatWaitsForASlotOnlyIsUnbegun() {
@@ -74,12 +74,12 @@ struct OriginSchedulerTests {
     @Test func blockedOriginsAreSkipped() {
         limit(OriginAllowance(connections: 1))
         _ = scheduler.submit(transfers(a, 1..<4) + transfers("http://b.test", 4..<6), now: 1)
-        let lane = scheduler.lane(ofURL: a, now: 1)
-        #expect(take(8, on: lane.slots.firstLoop) == [1, 4, 5])
+        let origin = scheduler.origin(ofURL: a, now: 1)
+        #expect(take(8, on: origin.slots.firstLoop) == [1, 4, 5])
         #expect(scheduler.heldBackCount(now: 1) == 2 && scheduler.waitingCount == 2)
         let release = OriginScheduler.Release(
-            lane: lane, transfer: 1, ending: .ended(seconds: 0.1))
-        let batch = scheduler.take(8, on: lane.slots.firstLoop, releasing: release, now: 2)
+            origin: origin, transfer: 1, ending: .ended(seconds: 0.1))
+        let batch = scheduler.take(8, on: origin.slots.firstLoop, releasing: release, now: 2)
         #expect(batch.starts.map(\.transfer.id) == [2])
     }
 
@@ -87,11 +87,11 @@ struct OriginSchedulerTests {
     @Test func whatWaitsForAFirstQuotaIsNotHeldBack() {
         limit(OriginAllowance(connections: 0, requestsPerSecond: 0, bytesPerSecond: 0))
         _ = scheduler.submit(transfers(a, 1..<4), now: 1)
-        let lane = scheduler.lane(ofURL: a, now: 1)
-        #expect(take(8, on: lane.slots.firstLoop).isEmpty)
+        let origin = scheduler.origin(ofURL: a, now: 1)
+        #expect(take(8, on: origin.slots.firstLoop).isEmpty)
         #expect(scheduler.heldBackCount(now: 1) == 0 && scheduler.unbegun(now: 1).isEmpty)
         limit(OriginAllowance(connections: 1))
-        #expect(take(8, on: lane.slots.firstLoop) == [1])
+        #expect(take(8, on: origin.slots.firstLoop) == [1])
         #expect(scheduler.heldBackCount(now: 1) == 2)
     }
 
@@ -100,10 +100,10 @@ struct OriginSchedulerTests {
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         let first = take(8, on: 0) + take(8, on: 1)
         #expect(first == [1])
-        let lane = scheduler.lane(ofURL: a, now: 1)
-        let (maySend, _) = scheduler.maySend(lane, 1, now: 1)
+        let origin = scheduler.origin(ofURL: a, now: 1)
+        let (maySend, _) = scheduler.maySend(origin, 1, now: 1)
         #expect(maySend)
-        _ = scheduler.answered(lane, 1, now: 1.01)
+        _ = scheduler.answered(origin, 1, now: 1.01)
         _ = scheduler.submit(transfers("http://b.test", 3..<4), now: 1)
         let effects = scheduler.tick(now: 2.2)
         #expect(!effects.wake.isEmpty)
@@ -120,81 +120,81 @@ struct OriginSchedulerTests {
 
     @Test func aConnectionThatWasClosedHereCountsForAMoment() {
         limit(OriginAllowance(connections: 2))
-        let lane = scheduler.lane(ofURL: a, now: 1)
-        let loop = lane.slots.firstLoop
+        let origin = scheduler.origin(ofURL: a, now: 1)
+        let loop = origin.slots.firstLoop
         _ = scheduler.submit(transfers(a, 1..<4), now: 1)
         #expect(take(8, on: loop) == [1, 2])
         open(10, for: 1, on: loop)
-        #expect(scheduler.mayOpen(lane, on: loop, now: 1).0)
+        #expect(scheduler.mayOpen(origin, on: loop, now: 1).0)
         open(11, for: 2, on: loop)
-        #expect(!scheduler.mayOpen(lane, on: loop, now: 1).0)
+        #expect(!scheduler.mayOpen(origin, on: loop, now: 1).0)
         // On the other loop there is no place at all.
-        #expect(!scheduler.mayOpen(lane, on: 1 - loop, now: 1).0)
-        _ = scheduler.closed(10, lane, counts: true, now: 1)
+        #expect(!scheduler.mayOpen(origin, on: 1 - loop, now: 1).0)
+        _ = scheduler.closed(10, origin, counts: true, now: 1)
         _ = scheduler.release(
-            .init(lane: lane, transfer: 1, ending: .ended(seconds: 0)), on: loop, now: 1)
-        #expect(!scheduler.mayOpen(lane, on: loop, now: 1.04).0)
+            .init(origin: origin, transfer: 1, ending: .ended(seconds: 0)), on: loop, now: 1)
+        #expect(!scheduler.mayOpen(origin, on: loop, now: 1.04).0)
         #expect(take(8, on: loop, now: 1.04).isEmpty)
-        #expect(scheduler.mayOpen(lane, on: loop, now: 1.06).0)
+        #expect(scheduler.mayOpen(origin, on: loop, now: 1.06).0)
         _ = scheduler.tick(now: 1.06)
         #expect(take(8, on: loop, now: 1.06) == [3])
         // The other side knows already when it was the first to close.
-        _ = scheduler.closed(11, lane, counts: false, now: 2)
+        _ = scheduler.closed(11, origin, counts: false, now: 2)
         open(12, for: 3, on: loop)
-        #expect(scheduler.mayOpen(lane, on: loop, now: 2).0)
+        #expect(scheduler.mayOpen(origin, on: loop, now: 2).0)
     }
 
     @Test func anIdleConnectionIsClosedForAnother() {
         limit(OriginAllowance(connections: 2))
-        let lane = scheduler.lane(ofURL: a, now: 1)
-        let loop = lane.slots.firstLoop
+        let origin = scheduler.origin(ofURL: a, now: 1)
+        let loop = origin.slots.firstLoop
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         #expect(take(8, on: loop) == [1, 2])
         // Of two ended transfers, and of one that still runs.
         open(10, for: 90, on: loop)
         open(11, for: 1, on: loop)
-        let (mayOpen, effects) = scheduler.mayOpen(lane, on: loop, now: 1)
+        let (mayOpen, effects) = scheduler.mayOpen(origin, on: loop, now: 1)
         #expect(!mayOpen && effects.settle == [loop])
         let settlement = scheduler.settle(
-            lane, on: loop, busy: [11], transfers: [1, 2], now: 1)
+            origin, on: loop, busy: [11], transfers: [1, 2], now: 1)
         #expect(settlement.closing == [10] && settlement.ending == 0)
-        #expect(scheduler.mayOpen(lane, on: loop, now: 1.06).0)
+        #expect(scheduler.mayOpen(origin, on: loop, now: 1.06).0)
     }
 
     @Test func idleConnectionsGoWithTheWorkAndWithTheShare() {
         limit(OriginAllowance(connections: 2, requestsPerSecond: 1), until: 10)
-        let lane = scheduler.lane(ofURL: a, now: 1)
-        let loop = lane.slots.firstLoop
+        let origin = scheduler.origin(ofURL: a, now: 1)
+        let loop = origin.slots.firstLoop
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         #expect(take(8, on: loop) == [1])
         open(10, for: 1, on: loop)
-        let release = OriginScheduler.Release(lane: lane, transfer: 1, ending: .silent)
+        let release = OriginScheduler.Release(origin: origin, transfer: 1, ending: .silent)
         _ = scheduler.release(release, on: loop, now: 1.1)
         // It is kept for the one that waits…
-        let kept = scheduler.settle(lane, on: loop, busy: [], transfers: [], now: 1.1)
+        let kept = scheduler.settle(origin, on: loop, busy: [], transfers: [], now: 1.1)
         #expect(kept.closing.isEmpty)
         // …as long as the share lasts.
         #expect(scheduler.tick(now: 10).settle == [loop])
-        let over = scheduler.settle(lane, on: loop, busy: [], transfers: [], now: 10)
+        let over = scheduler.settle(origin, on: loop, busy: [], transfers: [], now: 10)
         #expect(over.closing == [10])
         #expect(scheduler.tick(now: 13.1).returned.map(\.id) == [2])
     }
 
     @Test func tooManyAreEndedOnceWhicheverLoopAsksFirst() {
         limit(OriginAllowance(connections: 8), until: 100)
-        let lane = scheduler.lane(ofURL: a, now: 1)
+        let origin = scheduler.origin(ofURL: a, now: 1)
         _ = scheduler.submit(transfers(a, 0..<8), now: 1)
         #expect(take(8, on: 0).count == 4 && take(8, on: 1).count == 4)
         limit(OriginAllowance(connections: 3), until: 200, now: 50)
         // While the first quota lasts they may continue.
-        #expect(ending(lane, now: 99) == [0, 0])
-        #expect(ending(lane, now: 100).reduce(0, +) == 5)
+        #expect(ending(origin, now: 99) == [0, 0])
+        #expect(ending(origin, now: 100).reduce(0, +) == 5)
         #expect(take(8, on: 0, now: 99).isEmpty && take(8, on: 1, now: 99).isEmpty)
     }
 
-    private func ending(_ lane: OriginState, now: Double) -> [Int] {
+    private func ending(_ origin: OriginState, now: Double) -> [Int] {
         [0, 1].map {
-            scheduler.settle(lane, on: $0, busy: [], transfers: [], now: now).ending
+            scheduler.settle(origin, on: $0, busy: [], transfers: [], now: now).ending
         }
     }
 
@@ -204,10 +204,10 @@ struct OriginSchedulerTests {
         #expect(take(8, on: 0) == [1])
         _ = scheduler.remove(below: 2, now: 1) { $0.id == 1 }
         let from = OriginScheduler.Release(
-            lane: scheduler.lane(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
+            origin: scheduler.origin(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
         let route = Route(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
         let waiting = Waiting(
-            transfer: running, lane: scheduler.lane(ofURL: route.url, now: 1), route: route)
+            transfer: running, origin: scheduler.origin(ofURL: route.url, now: 1), route: route)
         #expect(scheduler.move(waiting, from: from, on: 0, later: false, now: 1).move == .cancelled)
     }
 
@@ -217,10 +217,10 @@ struct OriginSchedulerTests {
         _ = scheduler.submit([running], now: 1)
         #expect(take(8, on: 0) == [1])
         let from = OriginScheduler.Release(
-            lane: scheduler.lane(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
+            origin: scheduler.origin(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
         let route = Route(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
         let waiting = Waiting(
-            transfer: running, lane: scheduler.lane(ofURL: route.url, now: 1), route: route)
+            transfer: running, origin: scheduler.origin(ofURL: route.url, now: 1), route: route)
         let (move, effects) = scheduler.move(waiting, from: from, on: 0, later: false, now: 3)
         #expect(move == .waits && effects.refused.isEmpty)
         #expect(scheduler.tick(now: 5.5).refused.isEmpty)
@@ -232,9 +232,9 @@ struct OriginSchedulerTests {
     @Test func anOriginCoolsDownForAsLongAsItRequests() {
         _ = scheduler.submit(transfers(a, 1..<4), now: 1)
         #expect(take(1, on: 0) == [1])
-        let lane = scheduler.lane(ofURL: a, now: 1)
+        let origin = scheduler.origin(ofURL: a, now: 1)
         var release = OriginScheduler.Release(
-            lane: lane, transfer: 1, ending: .overload(.tooManyRequests, startedAt: 1))
+            origin: origin, transfer: 1, ending: .overload(.tooManyRequests, startedAt: 1))
         release.coolingSeconds = 3
         let batch = scheduler.take(8, on: 0, releasing: release, now: 2)
         #expect(batch.starts.isEmpty)
@@ -250,10 +250,10 @@ struct OriginSchedulerTests {
         #expect(take(8, on: 0) == [1])
         _ = scheduler.cool([(a, 60)], now: 1)
         let from = OriginScheduler.Release(
-            lane: scheduler.lane(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
+            origin: scheduler.origin(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
         let route = Route(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
         let waiting = Waiting(
-            transfer: running, lane: scheduler.lane(ofURL: route.url, now: 1), route: route)
+            transfer: running, origin: scheduler.origin(ofURL: route.url, now: 1), route: route)
         let (move, effects) = scheduler.move(waiting, from: from, on: 0, later: false, now: 11)
         #expect(move == .waits && effects.returned.isEmpty)
         #expect(effects.postponed.map(\.transfer.id) == [1])

@@ -4,8 +4,8 @@ import Testing
 
 /// When a scheduler acts by itself.
 @Suite struct ReviewScheduleTests {
-    private static func lane(_ origin: String) -> OriginState {
-        OriginState(origin: origin, firstLoop: 0, loops: 1, ceiling: 8, now: 0)
+    private static func origin(_ name: String) -> OriginState {
+        OriginState(name: name, firstLoop: 0, loops: 1, ceiling: 8, now: 0)
     }
 
     @Test func onlyAnEarlierTickIsRequested() {
@@ -18,15 +18,15 @@ import Testing
         #expect(again)
     }
 
-    @Test func aLaneIsReviewedOnceAtItsEarliestTime() {
+    @Test func anOriginIsReviewedOnceAtItsEarliestTime() {
         var schedule = ReviewSchedule()
-        let (one, other) = (Self.lane("http://a.test"), Self.lane("http://b.test"))
+        let (one, other) = (Self.origin("http://a.test"), Self.origin("http://b.test"))
         schedule.add(one, at: 3)
         schedule.add(one, at: 1)
         schedule.add(one, at: 2)
         schedule.add(other, at: 4)
         #expect(schedule.nextReviewAt == 1)
-        let due = [0.5, 1, 4].map { schedule.beginTick(now: $0).map(\.origin) }
+        let due = [0.5, 1, 4].map { schedule.beginTick(now: $0).map(\.name) }
         #expect(due == [[], ["http://a.test"], ["http://b.test"]])
         #expect(one.reviewAt == nil)
         #expect(schedule.nextReviewAt == nil)

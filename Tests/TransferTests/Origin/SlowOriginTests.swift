@@ -187,7 +187,7 @@ struct SlowOriginTests {
         simulation.submit(Self.fast, [.silent(seconds: 30)])
         simulation.run(10) { Self.feed(simulation, seconds: 0.05) }
         #expect(
-            !simulation.scheduler.lane(ofURL: Self.fast, now: simulation.now).pace.isSlow)
+            !simulation.scheduler.origin(ofURL: Self.fast, now: simulation.now).pace.isSlow)
         #expect(simulation.slowWork.origins.isEmpty)
         #expect(simulation.slowWork.count == 1)
     }

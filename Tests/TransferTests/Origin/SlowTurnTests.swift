@@ -153,41 +153,41 @@ struct SlowTurnTests {
     }
 
     @Test func aLongSliceIsPaidForByALongerWait() throws {
-        let lanes = (1...3).map { number in
+        let origins = (1...3).map { number in
             OriginState(
-                origin: "http://slow-\(number).test", firstLoop: 0, loops: 1, ceiling: 8, now: 0)
+                name: "http://slow-\(number).test", firstLoop: 0, loops: 1, ceiling: 8, now: 0)
         }
         var classes = SlotClasses(policy: SlowPolicy(), capacities: [8])
-        for (number, lane) in lanes.enumerated() {
+        for (number, origin) in origins.enumerated() {
             let transfer = Transfer(
                 id: UInt64(number),
                 request: TransferRequest(
-                    url: lane.origin + "/", group: "g", destination: .memory, role: .data)
+                    url: origin.name + "/", group: "g", destination: .memory, role: .data)
             ) { _, _ in }
-            lane.lines.stopped.append(Waiting(transfer: transfer, lane: lane))
+            origin.lines.stopped.append(Waiting(transfer: transfer, origin: origin))
         }
         // The first had eight slices, the second one, and the third none.
-        for (lane, seconds) in [(0, 10_000.0), (1, 30)] {
-            var entry = SlotClasses.Slow(lane: lanes[lane], home: lanes[lane], loop: 0)
+        for (index, seconds) in [(0, 10_000.0), (1, 30)] {
+            var entry = SlotClasses.Slow(origin: origins[index], home: origins[index], loop: 0)
             entry.slowSeconds = seconds
             classes.book(entry)
         }
-        #expect(lanes.map(\.slow.seconds) == [240, 30, 0])
-        for lane in lanes { classes.waitForSlow(lane) }
+        #expect(origins.map(\.slow.seconds) == [240, 30, 0])
+        for origin in origins { classes.waitForSlow(origin) }
         var order: [String] = []
-        for _ in lanes {
-            let tried = Set(lanes.filter { order.contains($0.origin) }.map(ObjectIdentifier.init))
+        for _ in origins {
+            let tried = Set(origins.filter { order.contains($0.name) }.map(ObjectIdentifier.init))
             let next = classes.nextSlow(on: 0, guaranteed: false, but: tried)
-            order.append(try #require(next).origin)
+            order.append(try #require(next).name)
         }
-        #expect(order == [lanes[2], lanes[1], lanes[0]].map(\.origin))
+        #expect(order == [origins[2], origins[1], origins[0]].map(\.name))
     }
 
     // MARK: Stops
 
     @Test func whatHasLeftItsSlotIsNotStopped() {
-        let lane = OriginState(origin: Self.drip, firstLoop: 0, loops: 1, ceiling: 8, now: 0)
-        let entry = SlotClasses.Slow(lane: lane, home: lane, loop: 0)
+        let origin = OriginState(name: Self.drip, firstLoop: 0, loops: 1, ceiling: 8, now: 0)
+        let entry = SlotClasses.Slow(origin: origin, home: origin, loop: 0)
         var classes = SlotClasses(policy: SlowPolicy(), capacities: [8])
         for id in UInt64(1)...5 { classes.set(id, entry) }
         let isAny = classes.stop(3, on: 0)

@@ -73,21 +73,21 @@ final class SlowSimulation {
 
     func active(at origin: String) -> Int {
         loops.reduce(0) { sum, loop in
-            sum + loop.running.values.count { $0.waiting.lane.origin == origin }
+            sum + loop.running.values.count { $0.waiting.origin.name == origin }
         }
     }
 
     func waiting(at origin: String) -> Int {
-        scheduler.lane(ofURL: origin + "/", now: now).lines.pending
+        scheduler.origin(ofURL: origin + "/", now: now).lines.pending
     }
 
     var slowWork: SlowWork { scheduler.slowWork(most: 10, now: now) }
 
     /// How many transfers an origin may have, and why.
     func decision(at origin: String) -> String {
-        let lane = scheduler.lane(ofURL: origin + "/", now: now)
+        let origin = scheduler.origin(ofURL: origin + "/", now: now)
         return
-            "\(lane.speed.concurrency.concurrency) at a time: \(lane.speed.concurrency.last.reason)"
+            "\(origin.speed.concurrency.concurrency) at a time: \(origin.speed.concurrency.last.reason)"
     }
 
     func submit(_ origin: String, _ scripted: [Behaviour]) {
@@ -135,10 +135,10 @@ final class SlowSimulation {
             let behaviour = behaviours[id]
         else { return }
         let seconds = now - running.startedAt
-        let lane = running.waiting.lane
+        let origin = running.waiting.origin
         switch behaviour {
         case .prompt:
-            lane.add(receivedBytes: Self.promptBytes)
+            origin.add(receivedBytes: Self.promptBytes)
             end(id, on: loop, .ended(seconds: seconds), .prompt(seconds: min(seconds, 1.5)))
         case .drip(let rate, let needed, _):
             let more = rate * (now - running.advancedAt)
@@ -146,8 +146,8 @@ final class SlowSimulation {
             running.advancedAt = now
             running.dueAt = now + Self.dripSeconds
             loops[loop].running[id] = running
-            lane.add(receivedBytes: Int(more))
-            bytes[lane.origin, default: 0] += more
+            origin.add(receivedBytes: Int(more))
+            bytes[origin.name, default: 0] += more
             guard running.receivedBefore + running.received >= needed else { return }
             let isSlow = seconds > 1 && running.received < 16_384 * seconds
             end(
@@ -162,9 +162,9 @@ final class SlowSimulation {
         _ id: UInt64, on loop: Int, _ ending: OriginScheduler.Ending, _ pace: TransferPace
     ) {
         guard let running = loops[loop].running.removeValue(forKey: id) else { return }
-        if case .ended = ending { ended[running.waiting.lane.origin, default: 0] += 1 }
+        if case .ended = ending { ended[running.waiting.origin.name, default: 0] += 1 }
         var release = OriginScheduler.Release(
-            lane: running.waiting.lane, transfer: id, ending: ending)
+            origin: running.waiting.origin, transfer: id, ending: ending)
         release.pace = pace
         fill(loop, releasing: release)
     }
@@ -183,7 +183,7 @@ final class SlowSimulation {
             loops[loop].running[id]?.slowSeconds = slowSeconds
             judgements.append(
                 Judgement(
-                    transfer: id, lanes: [running.waiting.lane],
+                    transfer: id, origins: [running.waiting.origin],
                     pace: isSlow ? .slow(seconds: seconds) : .prompt(seconds: seconds),
                     bytesAtRisk: isResumable(id) ? 0 : Int64(running.received),
                     mayStop: running.waiting.route?.mayStop ?? true || isResumable(id),
@@ -216,7 +216,7 @@ final class SlowSimulation {
             startedAt: running.startedAt, stoppedAt: now,
             losses: isKept ? 0 : (running.waiting.route?.losses ?? 0) + 1)
         let release = OriginScheduler.Release(
-            lane: waiting.lane, transfer: id, ending: .silent)
+            origin: waiting.origin, transfer: id, ending: .silent)
         perform(scheduler.stop(waiting, from: release, on: loop, now: now).effects)
         fill(loop)
     }

@@ -164,7 +164,7 @@ import Testing
             #expect(answer.ending == .exited(2))
             #expect(
                 answer.errors.hasPrefix("dray: \(target): No such file")
-                    && answer.errors.contains("starts with http:// or https://"),
+                    && answer.errors.contains("starts with http://, https:// or s3://"),
                 "\(answer.errors)")
         }
     }

@@ -181,6 +181,32 @@ import Testing
         #expect(other == 2 && message.contains("none of the 2 requests"), "\(message)")
     }
 
+    /// Lines of a proxy, whose requests are whole URLs, of other methods, or of before --since.
+    @Test(
+        arguments: [
+            ("GET http://o.example/a.mp4", [], "GET of a file below /: 1 other line, 0 lines"),
+            ("GET /o.example/a.mp4", ["--prefix", "/m/"], "GET of a file below /m/: 1 other"),
+            ("POST /o.example/a.mp4", [], "Use --origin URL for logs of the origin or a CDN"),
+            (
+                "GET /o.example/a.mp4", ["--since", "2026-12-01T00:00Z"],
+                "below / since --since: 1 other line, 0 lines of an unknown format"
+            ),
+        ] as [(String, [String], String)])
+    func logsWithoutARequestAreNamed(
+        request: String, words: [String], says: String
+    ) async throws {
+        let log = try file(
+            "a.log",
+            "h - - [01/Oct/2026:12:00:00 +0000] \"\(request) HTTP/1.1\" 200 5 \"-\" \"-\"\n")
+        let list = try file("list.txt", "https://o.example/a.mp4\n")
+        for titles in [[], [list, "--title-size", "5kB"]] {
+            let (code, out, err) = try await dray(
+                ["plan", "fill"] + titles + ["--log", log, "--site", "s=1MB"] + words)
+            #expect(code == 2 && out.isEmpty)
+            #expect(err.contains(says), "\(err)")
+        }
+    }
+
     @Test func sitesHaveLogsOfTheirOwnOrShareThem() async throws {
         func line(_ name: String) -> String {
             "h - - [01/Oct/2026:12:00:00 +0000] \"GET /o.example/\(name) HTTP/1.1\" 200 1000\n"

@@ -2,6 +2,7 @@ import Digest
 import Foundation
 import Model
 import S3
+import Synchronization
 import TestSupport
 import Testing
 
@@ -76,6 +77,110 @@ extension EndToEnd {
             #expect(try await storage.client.uploads(prefix: storage.prefix).isEmpty)
             let own = try await storage.client.list(prefix: storage.privateKey("")).objects
             #expect(own.map(\.key) == [storage.digestKey(of: key)])
+            try await cluster.stop()
+        }
+
+        // MARK: Many small objects
+
+        private static func path(_ number: Int) -> String { "/files/\(number).bin" }
+
+        /// Serves a version of all files, each with bytes of its own.
+        private static func serve(_ origin: FaultOrigin, version: Int) -> [String: [UInt8]] {
+            var bodies: [String: [UInt8]] = [:]
+            for number in 0..<60 {
+                let body = sampleBytes(
+                    2_000 + number, seed: UInt64(1_000 * version + number + 1))
+                bodies["127.0.0.1:\(origin.port)\(path(number))"] = body
+                origin.serve(path(number), body, etag: "\"v\(version)\"")
+            }
+            return bodies
+        }
+
+        /// Returns the keys of the objects that have these bytes.
+        private static func keys(
+            in storage: S3Storage, having bodies: [String: [UInt8]]
+        ) async throws -> Set<String> {
+            var found: Set<String> = []
+            for object in try await storage.list().objects {
+                guard let body = bodies[object.key] else { continue }
+                let name = storage.key(try ObjectKey(object.key))
+                if try await storage.client.getSmall(name) == body { found.insert(object.key) }
+            }
+            return found
+        }
+
+        private static func isObject(_ request: FaultOrigin.Request) -> Bool {
+            request.method == "PUT" && request.path.hasSuffix(".bin")
+        }
+
+        /// A worker is killed while the server has half of each of its PUTs. The rest arrives after
+        /// another worker has stored newer files.
+        @Test(arguments: S3Server.installed)
+        func latePutsOfAKilledWorkerReplaceNothing(_ kind: S3Server.Kind) async throws {
+            let origin = try FaultOrigin()
+            let older = Self.serve(origin, version: 1)
+            let server = try await S3Server.shared(kind)
+            let gate = Gate()
+            defer { gate.open() }
+            let passed = Mutex(0)
+            let isKilled = Atomic(false)
+            let proxy = try RequestProxy(to: server.port) { request in
+                guard Self.isObject(request), !isKilled.load(ordering: .relaxed) else {
+                    return .forward
+                }
+                return passed.withLock { passed in
+                    passed += 1
+                    return passed > 20 ? .hold(gate) : .forward
+                }
+            }
+            let site = server.url(
+                "many-\(UInt32.random(in: 0...999_999))", port: Int(proxy.port))
+            let spools = try (0..<3).map { _ in try TemporaryDirectory("spool") }
+            let list = try spools[2].write(
+                (0..<60).map { origin.url(Self.path($0)) + "\n" }.joined(), to: "list.txt")
+            let storage = try Self.storage(site, spools[2].path)
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 0, connections: 4, leaseSeconds: 5)
+            func start(_ spool: TemporaryDirectory) throws -> ChildProcess {
+                var environment = S3Server.environment
+                environment["DRAY_SPOOL"] = spool.path
+                return try cluster.startWorker(
+                    ["--connections", "4", "--allow-addresses", "127.0.0.0/8"], roots: [site],
+                    environment: environment)
+            }
+            let first = try start(spools[0])
+            try await cluster.waitForWorkers(1)
+            let prefetch = try cluster.start(["prefetch", list, "--to", site, "--name", "many"])
+            try await waitUntil(deadlineSeconds: 60, "half of several PUTs") {
+                gate.waiting > 1 && proxy.replies.count { Self.isObject($0.request) } == 20
+            }
+            first.signal(SIGKILL)
+            #expect(try await first.wait() == .signalled(SIGKILL))
+            isKilled.store(true, ordering: .relaxed)
+            let held = gate.waiting
+            let passedTargets = Set(proxy.replies.map(\.request.target))
+            let whole = try await Self.keys(in: storage, having: older)
+            #expect(whole.count == 20)
+            #expect(Set(try await storage.list().objects.map(\.key)) == whole)
+
+            let newer = Self.serve(origin, version: 2)
+            _ = try start(spools[1])
+            #expect(try await prefetch.wait(deadlineSeconds: 60) == .exited(0))
+            let replaced = try await Self.keys(in: storage, having: newer)
+            #expect(replaced.isSuperset(of: Set(newer.keys).subtracting(whole)))
+            gate.open()
+            // The first requests for keys that had no object when the worker was killed.
+            func late() -> [RequestProxy.Reply] {
+                proxy.replies.filter { reply in
+                    Self.isObject(reply.request) && reply.request.number == 1
+                        && !passedTargets.contains(reply.request.target)
+                }
+            }
+            try await waitUntil(deadlineSeconds: 60, "the replies to the late PUTs") {
+                late().count { $0.status == 412 } == held
+            }
+            #expect(try await Self.keys(in: storage, having: newer) == replaced)
+            #expect(try await Self.keys(in: storage, having: older) == whole.subtracting(replaced))
             try await cluster.stop()
         }
     }

@@ -69,5 +69,49 @@ extension EndToEnd {
                         == origin.content(number))
             }
         }
+
+        /// A mirror of a title: its manifests are read, and of the rest only what is wrong is downloaded.
+        @Test(arguments: [nil, "video/180p/segment-001.m4s"])
+        func aMirroredTitleBecomesTheSites(wrong: String?) async throws {
+            let source = try TemporaryDirectory("titles")
+            try await ChildProcess.run([
+                "cp", "-r", "\(SourceTree.path("examples/origin"))/.", source.path,
+            ])
+            let origin = try await NginxServer(root: source.path)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
+            let mirror = home.path("mirror")
+            let title = "titles/clockwork"
+            let site = "\(mirror)/127.0.0.1:\(origin.port)"
+            try FileManager.default.createDirectory(
+                atPath: "\(site)/titles", withIntermediateDirectories: true)
+            try await ChildProcess.run([
+                "cp", "-a", source.path(title), "\(site)/\(title)",
+            ])
+            if let wrong { try Data([1]).write(to: URL(filePath: "\(site)/\(title)/\(wrong)")) }
+            let output = try await home.run([
+                "adopt", mirror, "--catalog", "\(origin.url)/\(title)/master.m3u8", "--name", "t",
+            ])
+            #expect(output.contains("1 title: "), "\(output)")
+            let files = try EdgeTree.files(beneath: source.path(title))
+            for file in files {
+                #expect(
+                    FileManager.default.contents(atPath: "\(site)/\(title)/\(file)")
+                        == FileManager.default.contents(atPath: source.path("\(title)/\(file)")))
+            }
+            _ = try await EdgeTree.checkSums(beneath: site)
+            let media = files.filter { !$0.hasSuffix(".m3u8") }
+            // The log has a request after its answer was sent: this one comes last.
+            _ = try await ChildProcess.run(["curl", "-s", "\(origin.url)/mark"])
+            try await waitUntil(deadlineSeconds: 60, "the access log") {
+                origin.requests().contains { $0.target == "/mark" }
+            }
+            let requests = origin.requests().filter {
+                !$0.target.hasSuffix(".m3u8") && $0.target != "/mark"
+            }
+            #expect(requests.count { $0.method == "HEAD" } == media.count)
+            let fetched = requests.filter { $0.method != "HEAD" }.map(\.target)
+            #expect(fetched == (wrong.map { ["/\(title)/\($0)"] } ?? []))
+            #expect(wrong != nil || requests.allSatisfy { $0.bytesSent == 0 })
+        }
     }
 }

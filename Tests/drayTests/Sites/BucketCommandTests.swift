@@ -134,6 +134,7 @@ extension EndToEnd {
             // The server refuses others until the object is public.
             let refused = try await run()
             #expect(try await refused.wait() != .exited(0), "\(refused.output)")
+            try await readsSigned(filled, key: name)
             var grant = S3Request("PUT", name)
             grant.query = [("acl", "")]
             grant.headers = [("content-length", "0"), ("x-amz-acl", "public-read")]
@@ -147,6 +148,44 @@ extension EndToEnd {
             #expect(counts["succeeded"] as? Int == 40)
             #expect(counts["bytes"] as? Int == 40 * 149)
             try await filled.cluster.stop()
+        }
+
+        /// Requests a private object by the URL that the command signs, from the command and from a
+        /// worker; no signature is shown.
+        private func readsSigned(_ filled: Filled, key: String) async throws {
+            let object = "s3://edge/\(key)?endpoint=http://127.0.0.1:\(filled.server.port)"
+            let folder = try TemporaryDirectory("load")
+            let html = folder.path("page.html")
+            for options in [[], ["--cluster", "--workers", "1"]] {
+                var environment = S3Server.environment
+                environment["DRAY_COORDINATOR"] = filled.cluster.urls
+                environment["LANG"] = "C.UTF-8"
+                let process = try DrayProcess.start(
+                    [
+                        "loadtest", object, "--users", "2", "--requests", "40", "--json", "--html",
+                        html,
+                    ] + options, environment: environment)
+                try #require(try await process.wait() == .exited(0), "\(process.errors)")
+                let result = try #require(
+                    try JSONSerialization.jsonObject(with: Data(process.output.utf8))
+                        as? [String: Any])
+                let counts = try #require(result["counts"] as? [String: Any])
+                #expect(counts["succeeded"] as? Int == 40)
+                #expect(process.output.contains("s3://edge/"))
+                let page = try String(contentsOfFile: html, encoding: .utf8)
+                for text in [process.output, process.errors, page] {
+                    #expect(!text.contains("X-Amz-") && !text.contains("draytestsecret"), "\(text)")
+                }
+            }
+            // Nothing is sent without credentials.
+            let process = try DrayProcess.start(
+                ["loadtest", object],
+                environment: [
+                    "AWS_EC2_METADATA_DISABLED": "true",
+                    "AWS_SHARED_CREDENTIALS_FILE": folder.path("none"),
+                ])
+            #expect(try await process.wait() == .exited(2), "\(process.errors)")
+            #expect(process.errors.contains("storage.credentials"), "\(process.errors)")
         }
     }
 }

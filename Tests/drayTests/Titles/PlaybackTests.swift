@@ -17,13 +17,17 @@ extension EndToEnd {
                 "$1/main.m3u8"
             """
 
-        /// Decodes all frames of a title; none may be missing or broken.
-        private static func play(_ edge: NginxServer, _ name: String) async throws {
-            let player = try ChildProcess([
+        /// Starts to decode all frames of a title.
+        private static func startPlayer(_ edge: String, _ name: String) throws -> ChildProcess {
+            try ChildProcess([
                 "ffprobe", "-v", "error", "-count_frames", "-select_streams", "v:0",
                 "-show_entries", "stream=nb_read_frames", "-of", "default=nw=1:nk=1",
-                "\(edge.url)/\(name)/main.m3u8",
+                "\(edge)/\(name)/main.m3u8",
             ])
+        }
+
+        /// No frame may be missing or broken.
+        private static func expectPlayed(_ player: ChildProcess, _ name: String) async throws {
             #expect(try await player.wait() == .exited(0), "\(name): \(player.errors)")
             #expect(player.errors.isEmpty, "\(name): \(player.errors)")
             // A program's streams are listed twice.
@@ -31,14 +35,32 @@ extension EndToEnd {
             #expect(frames == ["150"], "\(name): \(frames)")
         }
 
-        /// Runs a command and plays the title until it has ended, at least twice.
+        private static func play(_ edge: NginxServer, _ name: String) async throws {
+            try await expectPlayed(try startPlayer(edge.url, name), name)
+        }
+
+        /// Plays the title before a command, while it runs, and after it.
+        ///
+        /// The second playback has begun when the command starts, and waits for its second segment
+        /// until the command has ended and `end` has returned.
         private static func playing(
-            _ edge: NginxServer, _ home: EmbeddedHome, _ arguments: [String]
+            _ edge: NginxServer, _ home: EmbeddedHome, _ arguments: [String],
+            until end: () async throws -> Void = {}
         ) async throws -> String {
             try await play(edge, "played")
+            let gate = Gate()
+            defer { gate.open() }
+            let proxy = try RequestProxy(to: Int(edge.port)) { request in
+                request.path.hasSuffix("/played/1.ts") ? .hold(gate) : .forward
+            }
+            let player = try startPlayer("http://127.0.0.1:\(proxy.port)", "played")
+            try await gate.waitUntilReached()
             let command = try home.start(arguments + ["--state", home.stateDirectory])
-            repeat { try await play(edge, "played") } while command.ending == nil
             #expect(try await command.wait() == .exited(0), "\(command.errors)")
+            try await end()
+            #expect(player.ending == nil && gate.waiting == 1)
+            gate.open()
+            try await expectPlayed(player, "played")
             try await play(edge, "played")
             return command.output + command.errors
         }
@@ -119,13 +141,14 @@ extension EndToEnd {
                 up.output.contains("DRAY_COORDINATOR")
             }
             let evicted = try await Self.playing(
-                edge, home, ["site", "evict", "file://\(home.edge)", "--bytes", "1"])
-            #expect(evicted.contains("Evicting: 1 asset"), "\(evicted)")
-            while FileManager.default.fileExists(atPath: "\(site)/evicted/0.ts") {
-                try await Self.play(edge, "played")
+                edge, home, ["site", "evict", "file://\(home.edge)", "--bytes", "1"]
+            ) {
+                try await waitUntil(deadlineSeconds: 60, "the end of the evicted title") {
+                    !FileManager.default.fileExists(atPath: "\(site)/evicted/0.ts")
+                }
             }
+            #expect(evicted.contains("Evicting: 1 asset"), "\(evicted)")
             #expect(!FileManager.default.fileExists(atPath: "\(site)/evicted/main.m3u8"))
-            try await Self.play(edge, "played")
             up.signal(SIGTERM)
             #expect(try await up.wait() == .exited(0), "\(up.errors)")
         }

@@ -42,6 +42,9 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     /// A file that is under its key already and may be the object: the origin is asked. `file`
     /// assets only; nil for none.
     package var found: FoundFile?
+    /// True if files of another tool may lie under the keys of its segments and sidecars: workers read
+    /// them, and ask the origins. Nil for false.
+    package var adopts: Bool?
 
     package init(
         name: String, url: String, kind: AssetKind, key: String, bytes: Int64? = nil,
@@ -88,6 +91,9 @@ package struct FoundFile: Codable, Hashable, Sendable {
     package var validator: String { "\(Self.mark)\(modified)" }
 
     private static let mark = "modified "
+
+    /// The text that stands for a validator until a worker has read the file under the key.
+    package static let unread = "unread"
 
     /// Returns the modification time in such a text; nil for a validator of an origin.
     package static func modified(in validator: String) -> Int64? {

@@ -90,8 +90,8 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case publish
     /// An audit found that stored files are missing or damaged.
     case lose
-    /// Submitted again with another URL, kind, key, length or digest, or after its removal: its
-    /// records are dropped.
+    /// Submitted again with another URL, kind, key, length or digest, or after its removal, or its
+    /// manifest is read again without a rendition: its records are dropped.
     case redefine
     /// An operator removes it from the edge.
     case remove

@@ -1,17 +1,47 @@
 /// State of an audit of a site.
 package enum SiteAuditState: String, Codable, CaseIterable, Sendable {
-    /// No worker has it.
+    /// No worker has it. Can move to running, failed, cancelled.
     case waiting
-    /// A worker compares storage and records.
+    /// A worker compares storage and records. Can move to waiting, running, completed, failed,
+    /// cancelled.
     case running
-    /// Everything was compared.
+    /// Everything was compared. Can move to nothing.
     case completed
-    /// It could not be completed.
+    /// It could not be completed. Can move to nothing.
     case failed
-    /// An operator ended it.
+    /// An operator ended it. Can move to nothing.
     case cancelled
 
-    package var hasEnded: Bool { ![.waiting, .running].contains(self) }
+    package var hasEnded: Bool { Self.machine.terminal.contains(self) }
+}
+
+/// An event of an audit of a site.
+package enum SiteAuditEvent: String, Codable, CaseIterable, Sendable {
+    /// A worker leases it: one that waits, or whose worker was lost.
+    case lease
+    /// Its worker cannot continue now, and another one may.
+    case release
+    /// Its worker has reported the last page.
+    case complete
+    /// Its worker reports a failure, or it makes no progress, or no worker takes it.
+    case fail
+    /// An operator ends it.
+    case cancel
+}
+
+extension SiteAuditState {
+    package static let machine = StateMachine<SiteAuditState, SiteAuditEvent>(
+        name: "audit", initial: .waiting,
+        table: [
+            .waiting: [.lease: .running, .fail: .failed, .cancel: .cancelled],
+            .running: [
+                .lease: .running, .release: .waiting, .complete: .completed, .fail: .failed,
+                .cancel: .cancelled,
+            ],
+            .completed: [:],
+            .failed: [:],
+            .cancelled: [:],
+        ])
 }
 
 /// Kind of a finding of an audit.

@@ -34,6 +34,12 @@ where
         return State.allCases.filter(targets.contains)
     }
 
+    /// Returns the state that `event` leads to from each state that allows it; nil if there are several.
+    package func target(of event: Event) -> State? {
+        let targets = targets(of: event)
+        return targets.count == 1 ? targets.first : nil
+    }
+
     /// States that no event leaves.
     package var terminal: [State] {
         State.allCases.filter { table[$0]?.isEmpty ?? true }

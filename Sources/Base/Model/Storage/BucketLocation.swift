@@ -46,13 +46,15 @@ package struct BucketLocation: Hashable, Sendable {
 
     /// Parses the text after `s3:`. Throws `storage.unreachable` with the field that is wrong, and
     /// `storage.pathRefused` for a prefix that no key may have.
-    init(afterScheme text: Substring) throws(Failure) {
+    ///
+    /// - Parameter maximumPrefixBytes: Of the decoded prefix.
+    init(afterScheme text: Substring, maximumPrefixBytes: Int = 512) throws(Failure) {
         guard text.hasPrefix("//") else { throw Self.wrong("an S3 URL is s3://bucket/prefix") }
         let parts = text.dropFirst(2).split(
             separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let path = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         bucket = try Self.bucket(String(path[0]))
-        prefix = try Self.prefix(path.count > 1 ? path[1] : "")
+        prefix = try Self.prefix(path.count > 1 ? path[1] : "", maximumPrefixBytes)
         var fields = try Fields(parts.count > 1 ? parts[1] : "")
         endpoint = try fields.take("endpoint").map { text throws(Failure) in
             try Self.endpoint(text)
@@ -106,18 +108,21 @@ package struct BucketLocation: Hashable, Sendable {
         return text
     }
 
-    private static func prefix(_ text: Substring) throws(Failure) -> String {
+    private static func prefix(
+        _ text: Substring, _ maximumBytes: Int
+    ) throws(Failure) -> String {
         guard let decoded = StorageURL.decodePercents(text) else {
             throw Failure(.storagePathRefused, "an S3 prefix is percent-encoded UTF-8")
         }
         let components = pathComponents(of: decoded)
         let isPlain = components.allSatisfy { $0 != "." && $0 != ".." && $0 != ".dray" }
-        guard isPlain, decoded.utf8.count <= 512,
+        guard isPlain, decoded.utf8.count <= maximumBytes,
             decoded.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else {
             throw Failure(
                 .storagePathRefused,
-                "an S3 prefix has at most 512 bytes, without ., .., .dray and control characters")
+                "an S3 prefix has at most \(maximumBytes) bytes, without ., .., .dray and control "
+                    + "characters")
         }
         return components.joined(separator: "/")
     }
@@ -203,5 +208,34 @@ extension BucketLocation: CustomStringConvertible {
     /// The URL without its fields: `s3://bucket/prefix`.
     package var urlWithoutFields: String {
         "s3://\(bucket)" + (prefix.isEmpty ? "" : "/" + StorageURL.percentEncoded(prefix))
+    }
+}
+
+// MARK: Objects
+
+extension BucketLocation {
+    /// Maximum length of an object's key in bytes.
+    private static let maximumKeyBytes = 1_024
+
+    /// Returns true for text with the scheme of S3 URLs.
+    package static func isURL(_ text: some StringProtocol) -> Bool {
+        text.prefix(3).lowercased() == "s3:"
+    }
+
+    /// Parses the URL of one object, whose key is the prefix: `s3://bucket/key`, with the fields of a
+    /// site. Throws `input.url`.
+    package init(object text: String) throws(Failure) {
+        func wrong(_ message: String) -> Failure {
+            Failure(
+                .inputURL, "\(message), given \(Redaction.shown(text))",
+                hint: "Give an object as s3://bucket/key?endpoint=URL&region=NAME&style=path.")
+        }
+        guard Self.isURL(text) else { throw wrong("the URL of an object starts with s3://") }
+        do throws(Failure) {
+            try self.init(afterScheme: text.dropFirst(3), maximumPrefixBytes: Self.maximumKeyBytes)
+        } catch {
+            throw wrong(error.detail)
+        }
+        guard !prefix.isEmpty else { throw wrong("the URL of an object has a key") }
     }
 }

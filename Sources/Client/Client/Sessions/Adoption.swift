@@ -10,8 +10,8 @@ import Synchronization
 import Text
 
 /// Offers the files of a mirror that another tool made to a catalog: those under the keys of its
-/// assets, and copies of those that have a digest of the list. Nothing gets a key before its digest
-/// was compared. No symlink beneath the mirror or the site is followed. Safe from any thread; blocks.
+/// assets, and copies of those that have a digest of the list. Files of titles are known only once their
+/// manifests are read: workers look for these. Nothing gets a key before its digest was compared. No symlink beneath the mirror or the site is followed. Safe from any thread; blocks.
 package final class Adoption: Sendable {
     private struct State {
         /// Hashes of the names of assets whose files the origin is asked about.
@@ -65,10 +65,15 @@ package final class Adoption: Sendable {
     /// Returns assets with the files that may be theirs. A file that the list has a digest of is
     /// compared by its worker. Blocks for the files of a directory.
     func offer(_ assets: [AssetSubmission]) async throws(Failure) -> [AssetSubmission] {
+        var assets = assets
+        for (index, asset) in assets.enumerated()
+        where asset.kind != .file || asset.sidecars?.isEmpty == false {
+            assets[index].adopts = true
+        }
         switch location {
         case .directory(let directory, let site):
-            assets.map { offer($0, from: directory, to: site) }
-        case .bucket(let storage): try await offer(assets, in: storage)
+            return assets.map { offer($0, from: directory, to: site) }
+        case .bucket(let storage): return try await offer(assets, in: storage)
         }
     }
 
@@ -223,31 +228,22 @@ package final class Adoption: Sendable {
 
     // MARK: The result
 
-    /// Describes how many files were adopted by each method, and how many were fetched.
+    /// Describes how many files were adopted by each method, and how many were fetched; of titles their
+    /// bytes.
     func result(
         of catalog: CatalogID, _ client: CoordinatorClient
     ) async throws(Failure) -> String {
         let state = state.withLock { $0 }
-        var (byDigest, byOrigin, fetched) = (0, 0, 0)
+        var counts = AdoptionCounts()
         var after: String?
         repeat {
             let page = try await client.assets(of: catalog, after: after, state: .completed)
             for asset in page.assets {
-                let isAdopted = asset.adoptedBytes == asset.bytes
-                let wasAsked = state.asked.contains(asset.name.hashValue)
-                if !isAdopted {
-                    fetched += 1
-                } else if wasAsked {
-                    byOrigin += 1
-                } else {
-                    byDigest += 1
-                }
+                counts.add(asset, wasAsked: state.asked.contains(asset.name.hashValue))
             }
             after = page.next
         } while after != nil
-        var text =
-            "adopted: \(HumanFormat.count(byDigest)) by digest, \(HumanFormat.count(byOrigin)) by "
-            + "length and date; fetched: \(HumanFormat.count(fetched))\n"
+        var text = counts.text
         if state.copied > 0 { text += "\(HumanFormat.count(state.copied, "file")) copied\n" }
         if state.undescribed > 0 {
             text +=

@@ -95,14 +95,7 @@ package struct WebhookList: Codable, Sendable {
 
 /// An event that is to be sent to a webhook, or was. Times are in seconds since 1970.
 package struct WebhookDelivery: Codable, Hashable, Sendable {
-    package enum State: String, Codable, CaseIterable, Sendable {
-        /// Due, or waiting for its next attempt.
-        case waiting
-        /// The receiver has answered with 2xx.
-        case delivered
-        /// Failed for good: its last attempt failed, or it has waited for too long.
-        case dead
-    }
+    package typealias State = WebhookDeliveryState
 
     package var id: WebhookDeliveryID
     package var webhook: WebhookID

@@ -1,17 +1,5 @@
 package import Model
 
-/// State of an origin's circuit breaker.
-package enum OriginBreaker: String, Codable, CaseIterable, Sendable {
-    case closed
-    /// Nothing is requested until its cooldown ends.
-    case open
-    /// One job tests whether it has recovered.
-    case halfOpen
-    /// After many cooldowns without recovery, each of its jobs gets one attempt, until one
-    /// succeeds.
-    case failing
-}
-
 /// `GET /v1/origins`: one origin.
 package struct OriginStatus: Codable, Sendable {
     /// Maximum number of waiting jobs of one kind that are counted.

@@ -37,7 +37,7 @@ extension AssetSubmission: WireRow {
     package enum Field: Int, WireField {
         case name, url, kind, key, bytes, sha256, mirrors, digests, sidecars
         case notBefore, expiresAt, keepSeconds, found, title, maxFetches, maxSites
-        case refreshSeconds, refreshByOrigin, modified
+        case refreshSeconds, refreshByOrigin, modified, adopts
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -68,5 +68,8 @@ extension AssetSubmission: WireRow {
         try coder.codeFlag(.refreshByOrigin, &byOrigin)
         refreshByOrigin = byOrigin ? true : nil
         try coder.code(.modified, &modified)
+        var mayFind = adopts == true
+        try coder.codeFlag(.adopts, &mayFind)
+        adopts = mayFind ? true : nil
     }
 }

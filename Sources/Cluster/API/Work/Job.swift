@@ -77,6 +77,8 @@ package struct Fetch: Hashable, Sendable {
     package var digests: String?
     /// The object stored under the key before; it is reused if still there.
     package var previous: PreviousObject?
+    /// True if a file of another tool may lie under the key; the origin must confirm it.
+    package var adopts = false
     /// Other URLs of the same bytes.
     package var mirrors: [String] = []
     /// The neighbour that has stored it, from which alone it is fetched; nil for none.
@@ -270,7 +272,7 @@ extension Fetch {
         try body.code(length, with: &coder)
         try coder.codeList(.mirrors, &mirrors)
         try coder.code(.mirrorOrigin, &mirrorOrigin)
-        var validator = previous?.validator
+        var validator = adopts ? FoundFile.unread : previous?.validator
         try coder.code(.knownValidator, &validator)
         var isVerified = previous?.isVerified ?? false
         try coder.codeFlag(.knownVerified, &isVerified)
@@ -278,6 +280,7 @@ extension Fetch {
         guard coder.isReading else { return }
         previous = known.map { PreviousObject($0, validator: validator) }
         previous?.isVerified = isVerified
+        adopts = known == nil && validator == FoundFile.unread
     }
 }
 

@@ -212,11 +212,12 @@ extension JobReport: WireObject {
         var kind = moved.kind
         var done = Done()
         var (code, message, refused, cache): (String?, String?, String?, String?)
+        var freshSeconds: Int?
         var retryAfterSeconds: Double?
         switch consume moved {
         case .done(let fields):
             done = fields
-            cache = fields.cache
+            (cache, freshSeconds) = (fields.cache, fields.freshSeconds)
         case .failed(let failed):
             (code, message) = (failed.failure.code.rawValue, failed.failure.message)
             (refused, retryAfterSeconds) = (failed.refused, failed.retryAfterSeconds)
@@ -233,7 +234,6 @@ extension JobReport: WireObject {
         try coder.code(.digests, &done.digests)
         try coder.code(.segments, &done.segments)
         try coder.code(.refreshed, &done.refreshed)
-        try coder.code(.freshSeconds, &done.freshSeconds)
         try coder.code(.failureCode, &code)
         try coder.code(.failureMessage, &message)
         try coder.code(.refused, &refused)
@@ -253,8 +253,9 @@ extension JobReport: WireObject {
         }
         try coder.codeJSON(.origins, &origins)
         try coder.code(.cache, &cache)
-        if case .done(var done) = outcome, cache != nil {
-            done.cache = cache
+        try coder.code(.freshSeconds, &freshSeconds)
+        if case .done(var done) = outcome, cache != nil || freshSeconds != nil {
+            (done.cache, done.freshSeconds) = (cache, freshSeconds)
             outcome = .done(done)
         }
     }

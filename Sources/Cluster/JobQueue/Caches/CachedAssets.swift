@@ -43,6 +43,7 @@ struct CachedAssets {
             try Self.refuse(asset.refreshSeconds != nil, "refreshSeconds of \(asset.name)")
             try Self.refuse(asset.refreshByOrigin == true, "refreshByOrigin of \(asset.name)")
             try Self.refuse(asset.found != nil, "found of \(asset.name)")
+            try Self.refuse(asset.adopts == true, "adopts of \(asset.name)")
             for pop in cache.pops { all.append(try self.asset(asset, at: pop)) }
         }
         return all

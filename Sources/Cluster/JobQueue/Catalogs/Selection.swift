@@ -200,7 +200,7 @@ struct Selection {
                     + "it when that has ended.")
         }
         let active = assets.filter { $0.state?.isUnderWay == true }.map(\.id)
-        return try await purge(assets.map(\.id), active, as: .removing, connection)
+        return try await purge(assets.map(\.id), active, by: .remove, connection)
     }
 
     /// Throws `input.field` if another submission than the action's was started last.
@@ -217,9 +217,12 @@ struct Selection {
     /// Cancels the `active` of the assets, and lets workers delete their files.
     @discardableResult
     func purge(
-        _ assets: [Int64], _ active: [Int64], as state: AssetState,
+        _ assets: [Int64], _ active: [Int64], by event: AssetEvent,
         _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
+        guard let state = AssetState.machine.target(of: event), state.isPurging else {
+            preconditionFailure("\(event) deletes no files")
+        }
         var answer = try await cancel(active, endsIt: false, connection)
         _ = try await connection.query(SQL.Catalogs.fold, id)
         _ = try await connection.query(SQL.Refreshing.dropDeadline, id)
@@ -253,7 +256,7 @@ struct Selection {
         }
         guard !due.isEmpty else { return SelectionAnswer(assets: 0, jobs: 0) }
         let active = due.filter { $0.state?.isUnderWay == true }.map(\.id)
-        return try await purge(due.map(\.id), active, as: .expiring, connection)
+        return try await purge(due.map(\.id), active, by: .expire, connection)
     }
 
     /// Moves the jobs of assets that may begin by now to the lanes where they belong.

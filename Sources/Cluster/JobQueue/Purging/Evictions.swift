@@ -252,7 +252,7 @@ extension Selection {
         _ = try await connection.query(
             SQL.Evicting.note,
             ["assets": .int64Array(still), "reason": .text("evicted: \(order.reason)")])
-        _ = try await purge(still, [], as: .removing, connection)
+        _ = try await purge(still, [], by: .evict, connection)
         return Set(still)
     }
 }

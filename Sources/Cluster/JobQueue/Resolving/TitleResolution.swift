@@ -38,6 +38,8 @@ enum TitleResolution {
             PostgresStatement(SQL.Resolving.lanes, lanes),
             PostgresStatement(SQL.Resolving.lockLanes, lanes),
             PostgresStatement(
+                SQL.KnownFiles.adoptTitle, asset + ["unread": .text(FoundFile.unread)]),
+            PostgresStatement(
                 SQL.Resolving.jobs,
                 ["lane": .int(job.lane), "job": .int(job.id.rawValue), "asset": .int(job.asset)]),
         ])

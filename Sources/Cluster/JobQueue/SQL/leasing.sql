@@ -11,6 +11,7 @@ WHERE cardinality(@names::text[]) = 0 OR q.name = ANY(@names::text[]) LIMIT @lim
 SELECT id, site_id, storage_url, name, cluster FROM queues_with_work(@names::text[])
 
 -- name: claim
+-- raises: origin.probe
 -- Claims a batch under each new lease: pairwise @leases, @workers and @max_jobs. Pairwise
 -- @slow_leases, numbers of leases from 1, and @slow_origins; @slow_max_jobs has the most jobs of
 -- these by lease.

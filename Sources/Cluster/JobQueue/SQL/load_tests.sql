@@ -43,17 +43,20 @@ SELECT t.state, t.workers, t.at_least, t.parts,
 FROM load_test t WHERE t.id = @test::uuid FOR UPDATE
 
 -- name: start
+-- raises: load_test.start
 UPDATE load_test SET state = 'running',
     start_at = clock_timestamp() + make_interval(secs => @lead_seconds::float8)
 WHERE id = @test::uuid AND state IN ({{loadTestStartable}})
 
 -- name: stop
+-- raises: load_test.stop
 -- The failure is null where it was asked for.
 UPDATE load_test SET state = 'stopping', stopped_at = clock_timestamp(),
     failure_code = @failure_code, failure_message = @failure_message
 WHERE id = @test::uuid AND state IN ({{loadTestStoppable}})
 
 -- name: end
+-- raises: load_test.end
 -- The failure is null where the test ran.
 UPDATE load_test SET state = 'ended', ended_at = clock_timestamp(), scenario = '',
     failure_code = coalesce(failure_code, @failure_code),
@@ -134,6 +137,7 @@ FROM load_shard s JOIN load_test t ON t.id = s.test_id
 WHERE s.test_id = @test::uuid AND s.worker_id = @worker::uuid
 
 -- name: report
+-- raises: load_shard.prepare, load_shard.finish, load_shard.fail, load_shard.dismiss
 -- Under the shard's lock. @next_second is the first one that was not reported; @cores, @breakdown
 -- and the failure may be null. The report counts as a heartbeat of its worker, which sends none
 -- while it has a shard and nothing to fetch.
@@ -146,6 +150,7 @@ UPDATE load_shard SET state = @state, heard_at = clock_timestamp(), next_second 
 WHERE test_id = @test::uuid AND worker_id = @worker::uuid
 
 -- name: beginShards
+-- raises: load_shard.begin
 -- Those that are ready get their numbers, in the order in which they joined.
 UPDATE load_shard s SET state = 'running', number = n.number, heard_at = clock_timestamp()
 FROM (SELECT worker_id, row_number() OVER (ORDER BY joined_at, worker_id) - 1 AS number
@@ -153,11 +158,13 @@ FROM (SELECT worker_id, row_number() OVER (ORDER BY joined_at, worker_id) - 1 AS
 WHERE s.test_id = @test::uuid AND s.worker_id = n.worker_id
 
 -- name: dismissShards
+-- raises: load_shard.dismiss
 -- The test begins, or ends, without those that are not part of it.
 UPDATE load_shard SET state = 'dismissed'
 WHERE test_id = @test::uuid AND state IN ({{loadShardDismissible}})
 
 -- name: loseSilent
+-- raises: load_shard.lose, load_shard.dismiss
 -- Shards that were silent for @seconds: before the start another worker may join instead.
 UPDATE load_shard SET
     state = CASE WHEN state = 'running' THEN 'lost' ELSE 'dismissed' END,
@@ -167,6 +174,7 @@ WHERE test_id = @test::uuid AND state IN ({{loadShardUnderWay}})
 RETURNING worker_name, state
 
 -- name: loseOverdue
+-- raises: load_shard.lose
 -- Shards that still run @seconds after the test was stopped.
 UPDATE load_shard s SET state = 'lost', failure_code = @failure_code,
     failure_message = @failure_message

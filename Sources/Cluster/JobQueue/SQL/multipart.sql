@@ -10,6 +10,7 @@ VALUES (@multipart::uuid, @segment::bigint, @total_bytes::bigint, @validator, @p
          JOIN catalog c ON c.id = a.catalog_id WHERE s.id = @segment::bigint))
 
 -- name: makeParts
+-- raises: asset.progressed
 -- @lane and @job are those of the job that found it large. It continues with the first part under
 -- its lease; the others become jobs, to be tried alone as it is.
 WITH whole AS (
@@ -93,6 +94,7 @@ WITH delayed AS (
 SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
 
 -- unprepared: reset
+-- raises: asset.progressed
 -- The parts of a file do not belong to one version of the object, or cannot be had: they go, and
 -- the file is fetched from its start again after @seconds, or when its title's manifest has been
 -- read where that is read for fresh URLs. @uncounted tries do not count; with @is_whole it is not

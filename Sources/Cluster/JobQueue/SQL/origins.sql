@@ -41,6 +41,7 @@ SELECT count(*) AS origins FROM (
 ) AS locked
 
 -- name: succeed
+-- raises: origin.recover
 -- Pairwise lanes and names or null: origins that served something, those of the lanes where there
 -- is no name. Their circuit breakers close. The rows are locked by the caller.
 WITH well AS (
@@ -58,6 +59,7 @@ UPDATE origin o SET failures = 0, openings = 0, breaker = 'closed',
 FROM well w WHERE o.id = w.id
 
 -- name: fail
+-- raises: origin.trip, origin.exhaust
 -- Pairwise lanes, failure codes, and names of the origins that failed, or null for those of the
 -- lanes; nothing is booked on one that has no row. Failures that count against their origins, whose
 -- rows are locked by the caller. @failures in a row open the breaker for @first_seconds, each time

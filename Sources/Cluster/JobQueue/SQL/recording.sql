@@ -197,6 +197,7 @@ WHERE asset_id = @asset::bigint AND ordinal >= @first::int AND part = 0
 ORDER BY origin_id
 
 -- name: jobs
+-- raises: asset.resolved
 -- Ends the resolve job. Its segments from ordinal @first to @last get jobs, as `jobs` of
 -- resolving.sql; after a start all counts of the asset begin again. @outstanding is added to the
 -- number of its segments. Answers how many jobs there are.

@@ -63,6 +63,7 @@ ORDER BY 3, 4, 5
 ON CONFLICT DO NOTHING
 
 -- unprepared: jobs
+-- raises: asset.refresh
 -- The catalog's lanes are locked; @assets is null for all. A job for each that is completed; the
 -- outcomes of earlier refreshes are forgotten.
 WITH wanted AS MATERIALIZED (
@@ -154,6 +155,7 @@ ON CONFLICT (asset_id, ordinal) DO UPDATE SET
     served_sha256 = excluded.served_sha256
 
 -- name: grantPublication
+-- raises: asset.publish
 -- Its row and its job are locked by the caller. @segments is how many files its manifest lists,
 -- null where these are as before. Granted when there are staged files and all that are listed: from
 -- here on the job publishes, and nothing but its end takes it away. Its tries are counted again.
@@ -248,6 +250,7 @@ WHERE (r.done, r.bytes, r.sha256, r.verified, r.validator) IS DISTINCT FROM
       (true, excluded.bytes, excluded.sha256, excluded.verified, excluded.validator)
 
 -- name: settle
+-- raises: asset.finished, asset.gaveUp
 -- Pairwise. @codes and @messages are those of refreshes that failed, @relisted whether the asset
 -- has other files than before. The jobs are locked by the caller; what they found is recorded. An
 -- asset whose refresh failed, before a publication was granted, is what it was.
@@ -300,6 +303,7 @@ SELECT catalog_id, directory_id, count(*), sum(segments), sum(segments_done), su
 FROM settled GROUP BY catalog_id, directory_id
 
 -- name: failPublication
+-- raises: asset.gaveUp
 -- The job is locked by the caller. Which of the staged files have moved is not known: what was
 -- known of those keys is forgotten, so that they are fetched. The asset has failed; whatever begins
 -- it again asks for its manifest.

@@ -1,6 +1,7 @@
 -- Results of fetches, and jobs that are tried again.
 
 -- name: settleDone
+-- raises: asset.progressed, asset.partsStored, asset.finished, asset.gaveUp, origin.recover
 -- Fetches of whole objects that are done. Parameters as settle_done of functions/reports.sql has
 -- them.
 SELECT settle_done(
@@ -15,6 +16,7 @@ SELECT id, kind, attempt, asset_id, segment_id, lane_id, parent_id, range_length
 FROM reported_jobs(@jobs::bigint[], @leases::uuid[], @worker::uuid)
 
 -- name: settleFetches
+-- raises: asset.progressed, asset.partsStored, asset.finished, asset.gaveUp
 -- Fetches that ended, done or failed for good, pairwise. The jobs are locked by the caller.
 SELECT settle_fetches(
     @lanes::bigint[], @jobs::bigint[], @done::bool[], @bytes::bigint[], @sha256::text[],
@@ -53,6 +55,7 @@ FROM received r WHERE a.id = r.asset_id AND r.transfers > 0
 DELETE FROM job WHERE lane_id = @lane::bigint AND id = @job::bigint
 
 -- name: settleAsset
+-- raises: asset.progressed, asset.partsStored, asset.finished, asset.gaveUp
 -- One asset after something rarer than a fetch: a verification, a failed resolution.
 WITH rolled AS (
     UPDATE asset a SET

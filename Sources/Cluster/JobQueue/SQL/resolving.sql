@@ -154,6 +154,7 @@ WHERE l.id = @lane::bigint AND n.origin_id = ANY(@origins::bigint[])
 ORDER BY n.id FOR UPDATE OF n
 
 -- name: jobs
+-- raises: asset.resolved
 -- Ends the resolve job. Its segments become jobs, in the manifest's order, with the priority that
 -- it has by now; those that are done already are checked like any other. No result counts before
 -- its job ran. Their lanes are locked.
@@ -274,6 +275,7 @@ UPDATE asset SET renewing_since = NULL WHERE id = @asset::bigint
 RETURNING (SELECT count(*) FROM released) AS released
 
 -- name: failRefused
+-- raises: asset.progressed, asset.partsStored, asset.finished, asset.gaveUp
 -- Segments that wait for fresh URLs and get none fail for good: @segments, null for all that wait,
 -- with @code and @message, null for what the origin answered to each. Answers with the files whose
 -- parts they are.

@@ -108,12 +108,14 @@ SELECT l.id, l.webhook_id, l.kind, l.body, l.attempts::bigint AS attempts, w.url
 FROM leased l JOIN webhook w ON w.id = l.webhook_id ORDER BY l.id
 
 -- name: delivered
+-- raises: webhook_delivery.deliver
 -- Counts only from the attempt that holds it.
 UPDATE webhook_delivery SET state = 'delivered', ended_at = clock_timestamp(),
     leased_until = '-infinity', status = @status::int, code = NULL, message = NULL
 WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
 
 -- name: failed
+-- raises: webhook_delivery.retry, webhook_delivery.exhaust
 -- Is tried again after @delay seconds, null for never. An attempt that was not made, whose @code is
 -- null, does not count, and leaves what the one before it has recorded. Its webhook keeps the last
 -- failure, and is sent nothing for @cooldown seconds, null for none; it is locked first, as where it
@@ -141,6 +143,7 @@ WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
   AND (@code::text IS NULL OR webhook_id = ANY(ARRAY(SELECT id FROM noted)))
 
 -- name: expire
+-- raises: webhook_delivery.expire
 -- Ends some that have waited for @seconds; those that are being sent follow later. Readers compose the
 -- message of @days and of the last attempt (`RecordedMessage`).
 WITH old AS MATERIALIZED (
@@ -173,6 +176,7 @@ WHERE d.id < coalesce(@after::bigint, 9223372036854775807)
 ORDER BY d.id DESC LIMIT @limit::int
 
 -- name: redeliver
+-- raises: webhook_delivery.redeliver
 -- Sends one again that was delivered or is dead, from its first attempt on, and ends a cooldown:
 -- the others that wait are due too.
 WITH resumed AS (

@@ -160,7 +160,7 @@ package struct SiteAuditWork: Sendable {
                 try await Self.stop(id, failure, connection)
                 return SiteAuditOrder(continues: false)
             }
-            if report.isEnd { try await Self.end(id, .completed, nil, connection) }
+            if report.isEnd { try await Self.end(id, .complete, nil, connection) }
             return SiteAuditOrder(continues: !report.isEnd)
         }
     }
@@ -211,14 +211,17 @@ package struct SiteAuditWork: Sendable {
                 ["audit": .int(id.rawValue), "counts": .bool(!isOrderly)])
             _ = try await connection.query(SQL.Audits.notify)
         } else {
-            try await end(id, .failed, failure, connection)
+            try await end(id, .fail, failure, connection)
         }
     }
 
     static func end(
-        _ id: SiteAuditID, _ state: SiteAuditState, _ failure: Failure?,
+        _ id: SiteAuditID, _ event: SiteAuditEvent, _ failure: Failure?,
         _ connection: PostgresConnection
     ) async throws {
+        guard let state = SiteAuditState.machine.target(of: event), state.hasEnded else {
+            preconditionFailure("\(event) does not end an audit")
+        }
         _ = try await connection.query(
             SQL.Audits.end,
             [

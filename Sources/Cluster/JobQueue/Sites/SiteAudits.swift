@@ -106,7 +106,7 @@ package struct SiteAudits: Sendable {
             if try await connection.query(
                 SQL.Audits.cancel, ["audit": .int(id.rawValue)]
             ).firstRow != nil {
-                try await SiteAuditWork.end(id, .cancelled, nil, connection)
+                try await SiteAuditWork.end(id, .cancel, nil, connection)
             }
             return try await Self.read(id, connection)
         }
@@ -152,7 +152,7 @@ package struct SiteAudits: Sendable {
                         "No worker has taken it for a day: see that one of the site's queue runs, "
                             + "and that the queue is not paused.")
                 try await SiteAuditWork.end(
-                    SiteAuditID(try row.int64("id")), .failed, failure, connection)
+                    SiteAuditID(try row.int64("id")), .fail, failure, connection)
             }
             let created = try await connection.query(
                 SQL.Audits.createDue,

@@ -34,7 +34,7 @@ extension SQL {
 
     enum KnownFiles: String, SQLSubject {
         case stage, storedByFiles, noteFiles, adoptFound, sources, haveResults, storedByTitles
-        case noteTitle
+        case noteTitle, adoptTitle
 
         static let file = SQL.file(sql_known_files())
     }

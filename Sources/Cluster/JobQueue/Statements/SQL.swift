@@ -111,7 +111,7 @@ enum SQL {
         "catalogRefreshable": list(CatalogState.machine.targets(of: .finished, .gaveUp)),
         "catalogEnded": list(CatalogState.allCases.filter { ![.open, .running].contains($0) }),
         // It serves only a job that tries it.
-        "breakerOpen": list([OriginBreaker.open, .halfOpen]),
+        "breakerOpen": list(OriginBreaker.machine.sources(of: .probe)),
         // They have a segment, whose file a worker may store.
         "jobOfSegment": list(JobKind.allCases.filter(\.isOfSegment)),
         "jobOfAsset": list(JobKind.allCases.filter(\.isOfAsset)),

@@ -7,6 +7,8 @@ package struct SQLStatement: Sendable, Equatable {
     let parameters: [String]
     /// Otherwise PostgreSQL plans it each time it runs.
     var isPrepared = true
+    /// Events that change states of rows, by table and event: `asset.cancel`.
+    var raises: [String] = []
 }
 
 /// A file of statements, such as `SQL/reporting.sql`.
@@ -24,6 +26,9 @@ package struct SQLStatement: Sendable, Equatable {
 /// Statements are prepared. One that reads or writes a whole catalog is an entry
 /// `-- unprepared: cancel`: PostgreSQL plans it at each execution, for its values and the current
 /// sizes of tables. Who fills a template decides which of both it is.
+///
+/// A statement that changes a state names the events of the state's `StateMachine` by the row's
+/// table, in a line `-- raises: asset.cancel, catalog.cancel` below its name.
 package struct SQLFile: Sendable {
     /// The reason why a file cannot be read.
     enum Malformed: Error, Equatable {
@@ -65,6 +70,7 @@ package struct SQLFile: Sendable {
         for entry in entries where [.name, .unprepared].contains(entry.kind) {
             statements[entry.name] = try Self.statement(
                 entry.name, entry.body, placeholders, isPrepared: entry.kind == .name)
+            statements[entry.name]?.raises = entry.raises
             names.append(entry.name)
         }
     }
@@ -98,7 +104,10 @@ package struct SQLFile: Sendable {
         var kind: Kind
         var name: String
         var body: ArraySlice<UInt8>
+        var raises: [String] = []
     }
+
+    private static let raises = Array("-- raises: ".utf8)
 
     private static let marks = Kind.allCases.map { (kind: $0, bytes: Array("-- \($0): ".utf8)) }
 
@@ -115,6 +124,11 @@ package struct SQLFile: Sendable {
             } else if let last = entries.indices.last {
                 // Without its comments, so that a fragment begins with its first word.
                 let isComment = entries[last].body.isEmpty && line.starts(with: "--".utf8)
+                if isComment, line.starts(with: raises) {
+                    entries[last].raises += String(
+                        decoding: line.dropFirst(raises.count), as: UTF8.self
+                    ).split(separator: ", ").map(String.init)
+                }
                 let begin = isComment ? next : entries[last].body.startIndex
                 entries[last].body = bytes[begin..<next]
             } else if !line.isEmpty, !line.starts(with: "--".utf8) {

@@ -156,7 +156,9 @@ struct CatalogStart {
         if !contents.isNew { statements.append(PostgresStatement(SQL.Starting.dropSidecars, both)) }
         if !contents.isPlain { statements.append(PostgresStatement(SQL.Starting.sidecars, both)) }
         if contents.hasFoundFiles {
-            statements.append(PostgresStatement(SQL.KnownFiles.adoptFound, both))
+            statements.append(
+                PostgresStatement(
+                    SQL.KnownFiles.adoptFound, both + ["unread": .text(FoundFile.unread)]))
         }
         guard hasNeighbours else { return statements }
         // Files that other catalogs of the site have stored.

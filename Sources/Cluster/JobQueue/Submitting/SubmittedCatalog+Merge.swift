@@ -23,15 +23,16 @@ extension SubmittedCatalog {
                 "renews": .bool(cache != nil && state.isTerminal),
                 "kept_generation": .optionalInt(keptGeneration.map { Int64($0) }),
             ])
-        let found = assets.filter { $0.found != nil }
+        let found = assets.filter { $0.found != nil || $0.adopts == true }
         if !found.isEmpty {
             _ = try await connection.query(
                 SQL.Submitting.noteFound,
                 values + [
                     "names": .optionalTextArray(found.map(\.name)),
-                    "bytes": .optionalIntArray(found.map { $0.found?.bytes }),
-                    "sha256": .optionalTextArray(found.map { $0.found?.sha256 }),
-                    "validators": .optionalTextArray(found.map { $0.found?.validator }),
+                    "bytes": .optionalIntArray(found.map { $0.found?.bytes ?? 0 }),
+                    "sha256": .optionalTextArray(found.map { $0.found?.sha256 ?? "" }),
+                    "validators": .optionalTextArray(
+                        found.map { $0.found?.validator ?? FoundFile.unread }),
                 ])
         }
         guard hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }

@@ -27,7 +27,7 @@ struct StoredFiles: Sendable {
     }
 
     /// Returns true if the file under a fetch's key can be checked.
-    static func mayBeStored(_ fetch: Fetch) -> Bool { promised(fetch) != nil }
+    static func mayBeStored(_ fetch: Fetch) -> Bool { fetch.adopts || promised(fetch) != nil }
 
     /// The result of a search for stored files.
     struct Found: Sendable {
@@ -39,6 +39,35 @@ struct StoredFiles: Sendable {
     /// Hashes the files under the keys of one site's jobs, completes the jobs that need no more, and returns the
     /// rest.
     func take(_ work: [Assignment]) async -> Found {
+        let unread = work.filter { Self.isUnread($0.fetch) }
+        guard !unread.isEmpty else { return await compare(work) }
+        let compared = await compare(work.filter { !Self.isUnread($0.fetch) })
+        let read = await read(unread)
+        return Found(
+            toConfirm: compared.toConfirm + read.toConfirm,
+            missing: compared.missing + read.missing)
+    }
+
+    /// Returns true if nothing but the file under a fetch's key shows what it has.
+    private static func isUnread(_ fetch: Fetch) -> Bool { fetch.adopts && promised(fetch) == nil }
+
+    /// Reads the files that another tool may have stored; their origins must confirm all that are there.
+    private func read(_ work: [Assignment]) async -> Found {
+        let files = await blocking.run {
+            work.first?.storage.foundFiles(
+                work.map { work in
+                    self.held.isHeld(work.lease) ? (work.fetch.key, work.fetch.length) : nil
+                }) ?? []
+        }
+        let found = zip(work, files)
+        return Found(
+            toConfirm: found.compactMap { work, file in
+                file.map { Assignment(work, found: $0) }
+            },
+            missing: found.filter { $0.1 == nil }.map(\.0))
+    }
+
+    private func compare(_ work: [Assignment]) async -> Found {
         let stored = await blocking.run {
             work.first?.storage.reuse(
                 work.map { work in

@@ -13,13 +13,15 @@ struct Heartbeats: Sendable {
     let loadTests: LoadTestWorker
     let log: Logger
 
+    /// Interval of checks for a due heartbeat: it reports what transfers and limits show by then.
+    private static let usualTick = Duration.milliseconds(200)
     /// Interval of checks for a due heartbeat while there are quotas, for which others may wait.
     private static let quotaTick = Duration.milliseconds(50)
 
     /// Time until the next check for a due heartbeat. Free connections are reported as soon as it is
     /// known that there are no jobs for them.
     private var tick: Duration {
-        let tick = limits.hasQuotas ? Self.quotaTick : LeaseKeeper.tick
+        let tick = limits.hasQuotas ? Self.quotaTick : Self.usualTick
         return min(tick, source.surplus.timeToIdle() ?? tick)
     }
 

@@ -1,5 +1,4 @@
 import API
-import EventLoop
 import Model
 import Synchronization
 import Transfer
@@ -24,7 +23,8 @@ final class HeldWork: Sendable {
         /// Time reserved for writes and reports before the lease counts as lost.
         var margin: Duration { min(length / 5, .seconds(2)) }
 
-        func isOver(_ now: Instant) -> Bool { now + margin >= deadline }
+        /// Time at which it counts as lost.
+        var end: Instant { deadline - margin }
     }
 
     private struct Entry {
@@ -128,6 +128,8 @@ final class HeldWork: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Wakes `nextLost`: a lease may end earlier than the others.
+    let changes = Wakeup()
 
     /// Changes the state, and resumes the waiters whose conditions are met.
     private func update<Result: Sendable>(_ change: (inout State) -> Result) -> Result {
@@ -160,11 +162,6 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Waits like `waitUntil(_:)`, for a bounded time.
-    func waitUntil(_ condition: Condition, atMost duration: Duration) async {
-        await waitAtMost(duration) { await self.waitUntil(condition) }
-    }
-
     /// Number of jobs that are not downloaded yet.
     var pendingCount: Int { state.withLock { $0.pending } }
     /// Number of jobs that have or need a connection, and of the other pending ones.
@@ -181,7 +178,8 @@ final class HeldWork: Sendable {
     /// Number of all jobs, including those to be stored or reported.
     var count: Int { state.withLock { $0.count } }
     var leases: [LeaseID] { state.withLock { Array($0.leases.keys) } }
-    var isEmpty: Bool { count == 0 }
+    /// Time at which the first lease counts as lost; nil without leases.
+    var nextEnd: Instant? { state.withLock { $0.leases.values.lazy.map(\.end).min() } }
     /// The sites of the jobs.
     var sites: Set<SiteID> { state.withLock { Set($0.leases.values.lazy.map(\.site)) } }
 
@@ -207,6 +205,7 @@ final class HeldWork: Sendable {
             state.pending += count
             state.fetching += state.leases[lease]?.entries.values.count { $0.needsConnection } ?? 0
         }
+        changes.wake()
     }
 
     func setTransfer(_ transfer: Transfer, of job: JobID, _ lease: LeaseID) {
@@ -232,7 +231,7 @@ final class HeldWork: Sendable {
     func isHeld(_ lease: LeaseID, now: Instant = .now) -> Bool {
         state.withLock { state in
             guard let lease = state.leases[lease] else { return false }
-            return !lease.isOver(now)
+            return now < lease.end
         }
     }
 
@@ -307,13 +306,14 @@ final class HeldWork: Sendable {
                 state.leases[lease]?.deadline = askedAt + .seconds(seconds)
             }
         }
+        changes.wake()
     }
 
     /// Drops lost leases: those that `isLost` selects, and those expired by this clock. Returns
     /// them; the caller must cancel their transfers.
     func dropLost(now: Instant = .now, _ isLost: (LeaseID) -> Bool = { _ in false }) -> [LeaseID] {
         update { state in
-            let lost = state.leases.filter { isLost($0.key) || $0.value.isOver(now) }.map(\.key)
+            let lost = state.leases.filter { isLost($0.key) || now >= $0.value.end }.map(\.key)
             for lease in lost { state.remove(lease) }
             return lost
         }

@@ -15,16 +15,10 @@ struct LeaseKeeper: Sendable {
     let metrics: WorkerMetrics
     let log: Logger
 
-    /// Interval of lease checks: a few per lifetime of the shortest possible lease.
-    static let tick = Duration.milliseconds(200)
-
-    /// Drops leases that expire by this worker's clock, independently of heartbeats, until the task
-    /// is cancelled.
+    /// Drops leases when they expire by this worker's clock, independently of heartbeats, until the
+    /// task is cancelled.
     func run() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: Self.tick)
-            cancel(held.dropLost())
-        }
+        while !Task.isCancelled { cancel(await held.nextLost()) }
     }
 
     /// Handles the answer to a heartbeat that listed the leases `asked`.

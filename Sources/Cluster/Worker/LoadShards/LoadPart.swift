@@ -1,5 +1,4 @@
 import API
-import EventLoop
 import FoundationEssentials
 import LoadModel
 import Model
@@ -10,6 +9,8 @@ import Text
 ///
 /// Safe from any thread. The tasks that run, report and watch the shard share it.
 final class LoadPart: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
     /// The shard, and its start on CLOCK_MONOTONIC.
     struct Start: Sendable {
         var shard: LoadShard
@@ -31,7 +32,7 @@ final class LoadPart: Sendable {
         var isOver = false
         /// True if nothing is left to report.
         var isReported = false
-        var contactedAt = MonotonicClock.nowNanoseconds
+        var contactedAt = Instant.now
         var waiter: CheckedContinuation<Start?, Never>?
         var stoppers: [@Sendable () -> Void] = []
     }
@@ -44,8 +45,21 @@ final class LoadPart: Sendable {
 
     /// Seconds since a coordinator answered.
     var silentSeconds: Double {
-        let contactedAt = state.withLock { $0.contactedAt }
-        return Double(MonotonicClock.nowNanoseconds &- contactedAt) / 1e9
+        state.withLock { $0.contactedAt.duration(to: .now) / .seconds(1) }
+    }
+
+    /// Waits until no coordinator has answered for `duration`; returns false if the task is cancelled
+    /// before.
+    func waitForSilence<C: Clock>(
+        of duration: Duration, clock: C = ContinuousClock()
+    ) async -> Bool where C.Instant == Instant, C.Duration == Duration {
+        while !Task.isCancelled {
+            // Each answer makes it later.
+            let end = state.withLock { $0.contactedAt } + duration
+            if clock.now >= end { return true }
+            try? await clock.sleep(until: end, tolerance: nil)
+        }
+        return false
     }
 
     // MARK: Playing it
@@ -182,9 +196,9 @@ final class LoadPart: Sendable {
     }
 
     /// Records that a coordinator received a report.
-    func acknowledge(_ report: LoadTestReport) {
+    func acknowledge(_ report: LoadTestReport, now: Instant = .now) {
         state.withLock { state in
-            state.contactedAt = MonotonicClock.nowNanoseconds
+            state.contactedAt = now
             state.pending.removeFirst(report.intervals.count)
             if [.finished, .failed].contains(report.progress) { state.isReported = true }
         }

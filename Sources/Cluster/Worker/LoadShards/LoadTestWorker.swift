@@ -36,7 +36,7 @@ final class LoadTestWorker: Sendable {
         self.log = log
     }
 
-    /// Interval of checks and retries.
+    /// Time between retries of a report.
     private static let tick = Duration.milliseconds(200)
 
     /// Records tests that need workers; the lease loop joins them next.
@@ -166,15 +166,12 @@ final class LoadTestWorker: Sendable {
 
     /// Stops a load that no coordinator can stop any more.
     private func watch(_ part: LoadPart) async {
-        while !Task.isCancelled, !part.isReported {
-            try? await Task.sleep(for: Self.tick)
-            guard part.silentSeconds > WireLimits.loadSilentSeconds else { continue }
-            part.stop(
-                Failure(
-                    .clusterCoordinatorUnreachable,
-                    "No coordinator answered for \(Int(WireLimits.loadSilentSeconds)) s; "
-                        + "it stopped."))
-        }
+        let seconds = WireLimits.loadSilentSeconds
+        guard await part.waitForSilence(of: .seconds(seconds)), !part.isReported else { return }
+        part.stop(
+            Failure(
+                .clusterCoordinatorUnreachable,
+                "No coordinator answered for \(Int(seconds)) s; it stopped."))
     }
 
     // MARK: Reporting

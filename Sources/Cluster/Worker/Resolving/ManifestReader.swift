@@ -209,7 +209,7 @@ struct ManifestReader: Sendable {
         request.expected.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.validator = validator
         if let cache = work.work.site.cache { request.go(through: cache) }
-        let result = await engine.result(of: request)
+        let result = await engine.result(of: request) { titles.isOver(work) }
         switch result.outcome {
         case .success(let fetched): return fetched
         case .failure(let failure):
@@ -224,7 +224,12 @@ struct ManifestReader: Sendable {
 extension TransferEngine {
     /// Submits a request and waits for its result. When the task is cancelled, the transfer ends
     /// with `worker.cancelled`.
-    func result(of request: TransferRequest) async -> TransferResult {
+    ///
+    /// - Parameter isOver: true if the transfer must end now: its group may have been cancelled just
+    ///   before it joined it.
+    func result(
+        of request: TransferRequest, unless isOver: () -> Bool = { false }
+    ) async -> TransferResult {
         let submitted = Mutex<Transfer?>(nil)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -233,7 +238,7 @@ extension TransferEngine {
                 }
                 submitted.withLock { $0 = transfer }
                 // The handler may have come before it.
-                if Task.isCancelled { cancel(transfer) }
+                if Task.isCancelled || isOver() { cancel(transfer) }
             }
         } onCancel: {
             if let transfer = submitted.withLock({ $0 }) { cancel(transfer) }

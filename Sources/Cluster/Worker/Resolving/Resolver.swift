@@ -37,12 +37,10 @@ struct Resolver: Sendable {
     }
 
     /// Stops slow titles that must return their slots, until the task is cancelled. Their jobs are
-    /// returned to the queue.
+    /// returned to the queue. `ManifestReader` makes no more requests for them.
     func keepStoppingSlowTitles() async {
         while !Task.isCancelled {
-            try? await Task.sleep(for: LeaseKeeper.tick)
-            // Repeated each time: a title may just have requested its next playlist.
-            for title in titles.titlesThatAreOver() {
+            for title in await titles.nextOver() {
                 engine.cancelAll(group: title.lease.description, jobs: [title.job.id])
             }
         }

@@ -17,6 +17,8 @@ final class TitleQueue: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Wakes `nextOver`: a title was added, has started or has ended.
+    private let changes = Wakeup()
 
     func push(_ title: Title) {
         update { $0.turns.add(title, of: title.job.id, at: hostName(of: title.task.url)) }
@@ -41,6 +43,7 @@ final class TitleQueue: Sendable {
                 let next = state.turns.next(now: .now)
                 return (next, state.isClosed && !state.turns.isAnyWaiting)
             }
+            if next != nil { changes.wake() }
             if next != nil || isOver { return next }
             await withCheckedContinuation { continuation in
                 let isReady = state.withLock { state in
@@ -55,12 +58,22 @@ final class TitleQueue: Sendable {
         }
     }
 
-    /// Returns the titles that must return their slots, until they end.
-    func titlesThatAreOver(now: Instant = .now) -> Set<Title> {
-        state.withLock { state in
-            state.over = Set(state.turns.titlesThatAreOver(now: now))
-            return state.over
+    /// Waits until titles must return their slots, and returns them, each once; returns none if the
+    /// task is cancelled. For one task at a time.
+    func nextOver<C: Clock>(
+        clock: C = ContinuousClock()
+    ) async -> Set<Title> where C.Instant == Instant, C.Duration == Duration {
+        while !Task.isCancelled {
+            let now = clock.now
+            let (over, check) = state.withLock { state in
+                let known = state.over
+                state.over = Set(state.turns.titlesThatAreOver(now: now))
+                return (state.over.subtracting(known), state.turns.nextCheck(after: now))
+            }
+            if !over.isEmpty { return over }
+            await changes.sleep(until: check, clock: clock)
         }
+        return []
     }
 
     /// Returns true if a title must return its slot.
@@ -72,6 +85,7 @@ final class TitleQueue: Sendable {
             return state.waiter.take()
         }
         waiter?.resume()
+        changes.wake()
     }
 }
 

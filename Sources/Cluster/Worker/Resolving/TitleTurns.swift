@@ -77,6 +77,15 @@ struct TitleTurns<Title> {
         return reading.values.filter(\.isOver).map(\.waiting.title)
     }
 
+    /// Returns the next time after `now` at which a title may have to return its slot, unless titles are
+    /// added, start or end before; nil for none.
+    func nextCheck(after now: Instant) -> Instant? {
+        guard !waiting.isEmpty else { return nil }
+        return reading.values.lazy.filter { !$0.isOver }.flatMap { entry in
+            [Self.patienceBeyondHalf, entry.patience].map { entry.startedAt + $0 }
+        }.filter { $0 > now }.min()
+    }
+
     private mutating func chooseThoseOver(_ now: Instant) {
         guard !waiting.isEmpty else { return }
         let staying = reading.values.filter { !$0.isOver }

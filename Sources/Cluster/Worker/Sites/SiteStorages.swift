@@ -120,19 +120,8 @@ final class SiteStorages: Sendable {
         }
     }
 
-    /// Sweeps sites regularly, until the task is cancelled.
-    func keepSweeping() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(60))
-            if !Task.isCancelled { sweepDue() }
-        }
-    }
-
     /// Closes the directories of idle sites, so that their file systems can be unmounted.
-    func keepClosingIdle() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(1))
-            for storage in opened { storage.receiving.closeIdle() }
-        }
+    func closeIdle() {
+        for storage in opened { storage.receiving.closeIdle() }
     }
 }

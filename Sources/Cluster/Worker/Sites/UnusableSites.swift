@@ -3,7 +3,7 @@ import CoordinatorClient
 import Model
 import Storage
 
-/// Checks regularly if unusable sites can be used again: their file systems are mounted, or an
+/// Checks if unusable sites can be used again: their file systems are mounted, or an
 /// operator accepted the present volume.
 struct UnusableSites: Sendable {
     let worker: WorkerID
@@ -13,14 +13,6 @@ struct UnusableSites: Sendable {
     let inUse: SitesInUse
     let volumes: Shared<SiteVolumes>
     let blocking: BlockingCalls
-
-    /// Runs until the task is cancelled.
-    func run() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(SiteVolumes.checkSeconds))
-            if !Task.isCancelled { check() }
-        }
-    }
 
     /// Starts the due checks. Do not wait for the tasks: one may hang.
     @discardableResult

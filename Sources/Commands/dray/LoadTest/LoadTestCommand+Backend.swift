@@ -68,12 +68,19 @@ extension LoadTestCommand {
         if let most = options.workers, let least = options.atLeast, least > most {
             throw LoadTestOptions.rejection("at-least", "\(least)", "1 to \(most), as --workers")
         }
-        options.waitSeconds =
-            try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
-            ?? (options.workers == nil && mode == .once ? 10 : 60)
+        options.waitSeconds = try waitSeconds(arguments, mode)
         return try ClusterLoadBackend(
             try ClusterEndpoint.current(), options, isConfirmed: arguments.flag("yes"),
             note: display.note)
+    }
+
+    /// Returns the maximum wait for workers before each run; 0 without `--cluster`.
+    static func waitSeconds(
+        _ arguments: Arguments, _ mode: LoadTestSession.Mode
+    ) throws -> Double {
+        guard arguments.flag("cluster") else { return 0 }
+        return try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
+            ?? (arguments.integer("workers") == nil && mode == .once ? 10 : 60)
     }
 
     private static func localBackend(

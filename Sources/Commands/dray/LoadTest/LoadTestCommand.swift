@@ -18,7 +18,8 @@ enum LoadTestCommand {
         summary: "Load-test an origin or an edge with viewers or requests.",
         discussion: """
             TARGET is a URL or a scenario file (docs/load-scenarios.md), - for stdin; options \
-            override the file. An HLS or DASH title is played by viewers, each with a playhead, \
+            override the file. An object of a bucket is s3://bucket/key?endpoint=URL&region=NAME, \
+            signed with the credentials of this process. An HLS or DASH title is played by viewers, each with a playhead, \
             a buffer and rendition switching. A file, or a title with --plain, is requested \
             repeatedly.
 
@@ -37,7 +38,8 @@ enum LoadTestCommand {
         subcommands: [LoadCompareCommand.command, LoadRateCommand.command],
         operands: [
             CommandOperand(
-                "TARGET", .files, required: false, help: "A URL, a scenario file, or - for stdin.")
+                "TARGET", .files, required: false,
+                help: "An http, https or s3 URL, a scenario file, or - for stdin.")
         ],
         options: LoadTestOptions.load + ReplayLog.options + LoadTestOptions.targets
             + LoadTestOptions.viewers + LoadTestOptions.requests + LoadTestOptions.goals
@@ -119,7 +121,7 @@ enum LoadTestCommand {
     }
 
     private static func runAsAsked(_ arguments: Arguments) async throws -> ExitCode {
-        let scenario = try LoadTestOptions.scenario(arguments)
+        var scenario = try LoadTestOptions.scenario(arguments)
         let mode = try mode(arguments, scenario)
         let files = try LoadTestFiles(arguments)
         let isQuiet = arguments.flag("quiet")
@@ -129,6 +131,8 @@ enum LoadTestCommand {
             mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
             style: TerminalStyle(environment: environment))
         let backend = try backend(arguments, scenario, mode, display)
+        scenario = try await LoadTargetSigner(environment: environment).signed(
+            scenario, mode, waitSeconds: try waitSeconds(arguments, mode))
         let metrics = LoadMetrics(scenario) { backend.generators }
         let service = LoadTestService(
             scenario, mode, backend, isConfirmed: arguments.flag("yes"), display, metrics,

@@ -1,6 +1,5 @@
 import Client
 import CommandLine
-import Lists
 import LoadModel
 import Model
 import Text
@@ -39,7 +38,7 @@ extension LoadTestOptions {
             throw UsageError(
                 error.message,
                 hint:
-                    "TARGET is a URL that starts with http:// or https://, or a scenario "
+                    "TARGET is a URL that starts with http://, https:// or s3://, or a scenario "
                     + "file.")
         }
         let file = path == "-" ? "standard input" : printable(path)
@@ -61,15 +60,15 @@ extension LoadTestOptions {
     static func target(
         _ operand: String, _ arguments: Arguments
     ) throws -> LoadTarget {
+        let kind = arguments.choice("kind", AssetKind.self)
+        guard !BucketLocation.isURL(operand) else {
+            return try LoadTargetURL.object(BucketLocation(object: operand)).target(kind: kind)
+        }
         let url: WebURL
         do throws(WebURLError) { url = try WebURL(operand) } catch {
             throw error.failure(given: operand)
         }
-        var kind = ListReader.defaultKind(of: url)
-        if let given = arguments.choice("kind", AssetKind.self) {
-            kind = given
-        }
-        return LoadTarget(name: Redaction.shown(url.text), source: .url(url.text, kind))
+        return try LoadTargetURL.web(url).target(kind: kind)
     }
 
     static func setTargets(

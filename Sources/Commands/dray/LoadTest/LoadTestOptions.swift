@@ -37,7 +37,9 @@ enum LoadTestOptions {
     static let targets = [
         CommandOption(
             "target", .text(placeholder: "URL"), repeatable: true,
-            help: "Additional target; the only one for a scenario without targets. Repeatable."),
+            help:
+                "Additional target, a URL like TARGET; the only one for a scenario without targets. "
+                + "Repeatable."),
         CommandOption(
             "list", .file(placeholder: "FILE"), repeatable: true,
             help: "Request everything that a list names, in any format of `dray prefetch`. "

@@ -14,7 +14,8 @@ enum AdoptCommand {
             digest, the file is compared with it. Otherwise the origin is asked for the object's \
             length and date, without its body: the file is adopted if the length agrees and the \
             object is not newer than the file. All others are fetched. The SHA-256 of every file is \
-            recorded.
+            recorded. Manifests of titles (HLS, DASH) are read from the origin; their segments are \
+            searched for under their keys, HOST/PATH, and adopted in the same way.
 
             DIR may be a bucket, s3://BUCKET/PREFIX?endpoint=URL: it becomes the site, and its objects \
             are searched for under their keys, HOST/PATH. They are read there if nothing else shows \
@@ -22,7 +23,7 @@ enum AdoptCommand {
 
             DIR becomes the site, or DEST of --to. A file that lies elsewhere than at its key is \
             copied there if the list has its SHA-256 and it agrees, and fetched otherwise. Symlinks are \
-            not followed. DIR must be readable on this machine. Titles (HLS, DASH) are fetched.
+            not followed. DIR must be readable on this machine.
             """,
         operands: [CommandOperand("DIR", .directories, help: "Directory of the mirror.")],
         options: [

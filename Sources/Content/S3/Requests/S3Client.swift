@@ -11,9 +11,7 @@ package final class S3Client: Sendable {
     private let provider: CredentialProvider
     private let loop: UploadLoop
     private let now: @Sendable () -> Int64
-    private let host: String
-    private let base: String
-    private let pathStart: String
+    private let urls: BucketURLs
 
     /// - Parameter now: Seconds since 1970.
     package init(
@@ -24,16 +22,7 @@ package final class S3Client: Sendable {
         self.provider = provider
         self.loop = loop
         self.now = now
-        let endpoint = bucket.endpointURL
-        let scheme = endpoint.hasPrefix("https://") ? "https://" : "http://"
-        var host = String(endpoint.dropFirst(scheme.count))
-        let port = scheme == "https://" ? ":443" : ":80"
-        if host.hasSuffix(port) { host.removeLast(port.count) }
-        switch bucket.style {
-        case .path: (self.host, pathStart) = (host, "/\(bucket.bucket)")
-        case .host: (self.host, pathStart) = ("\(bucket.bucket).\(host)", "")
-        }
-        base = scheme + self.host
+        urls = BucketURLs(bucket)
     }
 
     /// Returns the first answer that is one; throws the failure of the last try.
@@ -102,12 +91,10 @@ package final class S3Client: Sendable {
         _ request: S3Request, _ credentials: Credentials
     ) async throws(Failure) -> HTTPAnswer {
         var call = HTTPCall(method: request.method, url: "", headers: [], body: request.body)
-        let key = RequestSignature.encoded(request.key, keepsSlashes: true)
-        let path =
-            request.key.isEmpty ? (pathStart.isEmpty ? "/" : pathStart) : "\(pathStart)/\(key)"
+        let path = urls.path(ofKey: request.key)
         let time = SigningTime.text(now())
         var headers = request.headers
-        headers.append(("host", host))
+        headers.append(("host", urls.host))
         headers.append(("x-amz-content-sha256", request.bodyHash))
         headers.append(("x-amz-date", time))
         if let token = credentials.sessionToken {
@@ -123,7 +110,7 @@ package final class S3Client: Sendable {
             call.headers.append("Content-Type: application/octet-stream")
         }
         let query = RequestSignature.text(of: request.query)
-        call.url = base + path + (query.isEmpty ? "" : "?\(query)")
+        call.url = urls.base + path + (query.isEmpty ? "" : "?\(query)")
         call.timeoutSeconds = 60 + Double(request.body?.count ?? 0) / Double(32 << 10)
         call.timeoutSeconds += Double(request.copiedBytes) / Double(8 << 20)
         if request.sink != nil { call.timeoutSeconds = 3_600 }
@@ -136,7 +123,7 @@ package final class S3Client: Sendable {
     /// Returns the difference between this process's clock and the server's, in seconds.
     package func clockSkew() async throws(Failure) -> Int64? {
         let answer = try await loop.perform(
-            HTTPCall(method: "GET", url: base + "/", headers: [], body: nil))
+            HTTPCall(method: "GET", url: urls.base + "/", headers: [], body: nil))
         return answer.dateSeconds.map { now() - $0 }
     }
 }

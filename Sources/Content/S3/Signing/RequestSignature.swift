@@ -1,9 +1,9 @@
 import Digest
 
-/// The signature of a request to an AWS service, version 4, in its header.
+/// The signature of a request to an AWS service, version 4, in its header or its query.
 ///
-/// Source: "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)" of the
-/// S3 API reference.
+/// Source: "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)" and
+/// "Authenticating Requests: Using Query Parameters (AWS Signature Version 4)" of the S3 API reference.
 package struct RequestSignature: Sendable {
     /// SHA-256 of an empty body.
     package static let emptyBody =
@@ -33,18 +33,57 @@ package struct RequestSignature: Sendable {
         headers: [(name: String, value: String)], bodyHash: String, time: String
     ) -> String {
         let headers = headers.sorted { $0.name < $1.name }
+        let signature = signature(
+            method: method, path: path, query: query, headers: headers, bodyHash: bodyHash,
+            time: time)
+        let names = headers.map(\.name).joined(separator: ";")
+        return "\(Self.algorithm) Credential=\(credential(at: time)),"
+            + "SignedHeaders=\(names),Signature=\(signature)"
+    }
+
+    /// Returns the query of a GET that needs no other header than `host` until it expires.
+    ///
+    /// - Parameters:
+    ///   - path: Percent-encoded once, as it is sent.
+    ///   - host: The value of the header, with a port other than the scheme's.
+    ///   - time: `20130524T000000Z`, from which it is valid.
+    ///   - seconds: Time until it expires, 1 to 604,800.
+    package func query(ofPath path: String, host: String, time: String, seconds: Int64) -> String {
+        var query: [(name: String, value: String)] = [
+            ("X-Amz-Algorithm", Self.algorithm), ("X-Amz-Credential", credential(at: time)),
+            ("X-Amz-Date", time), ("X-Amz-Expires", "\(seconds)"), ("X-Amz-SignedHeaders", "host"),
+        ]
+        if let token = credentials.sessionToken { query.append(("X-Amz-Security-Token", token)) }
+        let signature = signature(
+            method: "GET", path: path, query: query, headers: [("host", host)],
+            bodyHash: "UNSIGNED-PAYLOAD", time: time)
+        return "\(Self.text(of: query))&X-Amz-Signature=\(signature)"
+    }
+
+    private static let algorithm = "AWS4-HMAC-SHA256"
+
+    private func scope(at time: String) -> String {
+        "\(time.prefix(8))/\(region)/\(service)/aws4_request"
+    }
+
+    private func credential(at time: String) -> String {
+        "\(credentials.accessKey)/\(scope(at: time))"
+    }
+
+    /// - Parameter headers: Sorted by name.
+    private func signature(
+        method: String, path: String, query: [(name: String, value: String)],
+        headers: [(name: String, value: String)], bodyHash: String, time: String
+    ) -> String {
         let names = headers.map(\.name).joined(separator: ";")
         let lines = headers.map { "\($0.name):\($0.value)\n" }.joined()
         let canonical = [
             method, path, Self.text(of: query), lines, names, bodyHash,
         ].joined(separator: "\n")
-        let day = String(time.prefix(8))
-        let scope = "\(day)/\(region)/\(service)/aws4_request"
         let hash = SHA256Digest(hashing: Array(canonical.utf8)).description
-        let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(hash)"
-        let signature = SHA256Digest(authenticating: Array(text.utf8), key: key(day)).description
-        return "AWS4-HMAC-SHA256 Credential=\(credentials.accessKey)/\(scope),"
-            + "SignedHeaders=\(names),Signature=\(signature)"
+        let text = "\(Self.algorithm)\n\(time)\n\(scope(at: time))\n\(hash)"
+        let key = key(String(time.prefix(8)))
+        return SHA256Digest(authenticating: Array(text.utf8), key: key).description
     }
 
     private func key(_ day: String) -> [UInt8] {

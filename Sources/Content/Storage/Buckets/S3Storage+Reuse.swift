@@ -59,6 +59,29 @@ extension S3Storage {
         }
     }
 
+    /// Describes the objects under some keys, which another tool stored, some at a time; nil for those
+    /// that are missing, or have another length than is given.
+    package func foundFiles(_ wanted: [(key: String, bytes: Int64?)?]) async -> [FoundFile?] {
+        await withTaskGroup(of: (Int, FoundFile?).self) { group in
+            var found = [FoundFile?](repeating: nil, count: wanted.count)
+            var running = 0
+            for (index, wanted) in wanted.enumerated() {
+                guard let wanted else { continue }
+                if running == Self.headsAtATime, let (index, file) = await group.next() {
+                    found[index] = file
+                    running -= 1
+                }
+                running += 1
+                group.addTask {
+                    let file = try? await self.foundFile(key: wanted.key)
+                    return (index, wanted.bytes ?? file?.bytes == file?.bytes ? file : nil)
+                }
+            }
+            for await (index, file) in group { found[index] = file }
+            return found
+        }
+    }
+
     private static let headsAtATime = 16
 
     /// Returns which objects have their keys and lengths.

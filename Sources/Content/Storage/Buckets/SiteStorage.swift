@@ -134,6 +134,18 @@ package enum SiteStorage: Sendable {
         }
     }
 
+    /// Describes the files under some keys, which another tool stored, as `DirectoryStorage.foundFile`;
+    /// nil where there is none, and for none wanted.
+    package func foundFiles(_ wanted: [(key: String, bytes: Int64?)?]) -> [FoundFile?] {
+        switch self {
+        case .directory(let storage):
+            wanted.map { wanted in
+                wanted.flatMap { storage.foundFile(key: $0.key, bytes: $0.bytes) }
+            }
+        case .bucket(let storage): Self.wait { await storage.foundFiles(wanted) }
+        }
+    }
+
     /// Returns true if the object under `key` has the expected length and SHA-256.
     package func reuse(key: String, expected: StoredObject) -> Bool {
         guard let digest = SHA256Digest(hex: expected.sha256) else { return false }

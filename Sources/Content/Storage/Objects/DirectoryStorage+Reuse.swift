@@ -42,6 +42,37 @@ extension DirectoryStorage {
         }
     }
 
+    /// Describes the file under `key`, which another tool stored, and makes it durable; any length matches
+    /// if `bytes` is nil.
+    ///
+    /// Reads the whole file. Returns nil if there is none, if it changes meanwhile, and on any error.
+    package func foundFile(key: String, bytes: Int64?) -> FoundFile? {
+        do throws(Failure) {
+            let key = try ObjectKey(key)
+            let site = try verifiedDirectories()
+            guard let file = try openRegular(key.path, in: site.root, bytes: bytes) else {
+                return nil
+            }
+            var hashers = DigestSet()
+            let (before, after) = try asFailure { () throws(SystemError) in
+                let before = try file.status()
+                let isWhole = try file.forEachBlock(offset: 0, length: before.bytes) {
+                    hashers.update($0)
+                }
+                return (before, isWhole ? try file.status() : nil)
+            }
+            guard let after, after.bytes == before.bytes, after.modifiedSeconds >= 1,
+                after.modifiedSeconds == before.modifiedSeconds
+            else { return nil }
+            try makeDurable(file, key: key, in: site)
+            return FoundFile(
+                bytes: after.bytes, sha256: hashers.finish().sha256.description,
+                modified: Int64(after.modifiedSeconds))
+        } catch {
+            return nil
+        }
+    }
+
     /// Returns true if a regular file of that length has the key. Does not read it.
     package func isStored(key: String, bytes: Int64) -> Bool {
         do throws(Failure) {

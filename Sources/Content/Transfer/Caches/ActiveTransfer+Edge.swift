@@ -16,11 +16,11 @@ extension ActiveTransfer {
     /// Returns the settings of the URL's origin; for a POP those of the edge, whose headers and
     /// authorities it needs.
     static func profile(
-        of request: TransferRequest, _ lane: OriginState, _ url: String, _ loop: TransferLoop
+        of request: TransferRequest, _ origin: OriginState, _ url: String, _ loop: TransferLoop
     ) -> OriginProfile {
         let requested = requestedURL(url, edge: request.access.edge)
-        let origin = request.access.edge == nil ? nil : originName(of: requested)
-        return loop.profiles.profile(of: origin ?? lane.origin, url: requested)
+        let edge = request.access.edge == nil ? nil : originName(of: requested)
+        return loop.profiles.profile(of: edge ?? origin.name, url: requested)
     }
 
     /// Host and port to connect to instead of those of `requestedURL`; nil for those.

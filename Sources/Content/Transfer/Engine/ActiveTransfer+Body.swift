@@ -12,7 +12,7 @@ extension ActiveTransfer {
     /// Called with the first byte of the body, or at the end of a response without one. Only in the
     /// first case can the body wait for its destination.
     func decide(mayWait: Bool) throws(Failure) {
-        if lane.isLimited { loop.answered(self) }
+        if origin.isLimited { loop.answered(self) }
         learnVersion()
         var judge = AnswerJudge(
             easy: easy, request: request, url: url, maximumBytes: maximumBytes, partial: partial,
@@ -88,7 +88,7 @@ extension ActiveTransfer {
     /// Returns true if a short body is hashed together with others once it is complete.
     private func isCollected(_ receiving: Receiving, _ resumed: Int64) -> Bool {
         guard let wanted = receiving.terms.wantedBytes, wanted <= ShortMessage.capacity,
-            resumed == 0, receiving.leaving == nil, receiving.body.object != nil, !lane.isLimited
+            resumed == 0, receiving.leaving == nil, receiving.body.object != nil, !origin.isLimited
         else { return false }
         return receiving.terms.expected.allSatisfy { $0.algorithm == .sha256 }
     }
@@ -157,7 +157,7 @@ extension ActiveTransfer {
         // A pipe without a reader is no slow origin.
         watch.excuse(seconds: try body.write(bytes, at: offset))
         transfer.add(receivedBytes: bytes.count)
-        lane.add(receivedBytes: bytes.count)
+        origin.add(receivedBytes: bytes.count)
         if life.wrote(bytes.count) { note() }
     }
 

@@ -9,13 +9,13 @@ extension ActiveTransfer {
 
     var curlProfile: CurlProfile {
         if isBounded { return profile.bounded }
-        return lane.speaksHTTP1 ? profile.separate : profile.shared
+        return origin.speaksHTTP1 ? profile.separate : profile.shared
     }
 
     /// Records the HTTP version of a response for the next requests to the origin.
     func learnVersion() {
         guard profile.learnsVersion, !isBounded else { return }
-        lane.speaksHTTP1 = easy.httpVersion?.hasPrefix("1") == true
+        origin.speaksHTTP1 = easy.httpVersion?.hasPrefix("1") == true
     }
 
     /// Checks a URL's host before libcurl gets the URL, and sets its resolution.

@@ -46,7 +46,7 @@ extension ActiveTransfer {
     // MARK: Shared connections
 
     /// True if its connection may be an HTTP/2 one, which outlives its streams.
-    var mayShareConnection: Bool { profile.shared !== profile.separate && !lane.speaksHTTP1 }
+    var mayShareConnection: Bool { profile.shared !== profile.separate && !origin.speaksHTTP1 }
 
     /// Returns true if anything has arrived since the last call.
     func hasAdvanced() -> Bool {

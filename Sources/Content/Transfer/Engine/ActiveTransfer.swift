@@ -14,8 +14,8 @@ final class ActiveTransfer {
     let transfer: Transfer
     private(set) var easy: CurlEasy
     unowned let loop: TransferLoop
-    /// The lane that counts the transfer: that of its URL's origin.
-    private(set) var lane: OriginState
+    /// The origin that counts the transfer: that of its URL.
+    private(set) var origin: OriginState
     /// The settings of that origin.
     private(set) var profile: OriginProfile
     /// The path by which it reached its URL.
@@ -40,22 +40,22 @@ final class ActiveTransfer {
     init(_ waiting: Waiting, easy: CurlEasy, loop: TransferLoop) throws(Failure) {
         let now = MonotonicClock.nowSeconds
         transfer = waiting.transfer
-        lane = waiting.lane
+        origin = waiting.origin
         self.easy = easy
         self.loop = loop
         route =
             waiting.route?.resumed(now)
             ?? Route(url: transfer.request.url, redirects: 0, isAtOrigin: true, startedAt: now)
-        profile = Self.profile(of: transfer.request, lane, route.url, loop)
+        profile = Self.profile(of: transfer.request, origin, route.url, loop)
         watch = TransferWatch(now: now)
         try Self.check(transfer.request)
     }
 
     /// Continues at another URL, or repeats the same one.
-    func follow(_ route: Route, _ lane: OriginState) {
-        self.lane = lane
+    func follow(_ route: Route, _ origin: OriginState) {
+        self.origin = origin
         self.route = route
-        profile = Self.profile(of: request, lane, url, loop)
+        profile = Self.profile(of: request, origin, url, loop)
     }
 
     private static func check(_ request: TransferRequest) throws(Failure) {
@@ -95,14 +95,16 @@ final class ActiveTransfer {
     }
 
     /// The meters that count its bytes.
-    private var meters: [ByteMeter] { transfer.siteMeter.map { [lane.meter, $0] } ?? [lane.meter] }
+    private var meters: [ByteMeter] {
+        transfer.siteMeter.map { [origin.meter, $0] } ?? [origin.meter]
+    }
 
     /// Lowest limit of bytes per second that applies to it; nil without a limit.
     var boundedRate: Double? { meters.compactMap(\.rate).min() }
 
     /// True if a limit of bytes per second applies to it.
     var isBounded: Bool {
-        lane.meter.isBounded || transfer.siteMeter?.isBounded == true
+        origin.meter.isBounded || transfer.siteMeter?.isBounded == true
     }
 
     /// Buffer size; for a limited rate, a small part of a second.
@@ -178,7 +180,7 @@ final class ActiveTransfer {
     /// Adds values of the response while the handle still belongs to this transfer.
     func described(_ result: TransferResult) -> TransferResult {
         var result = result
-        if !lane.origin.isEmpty { result.origin = lane.origin }
+        if !origin.name.isEmpty { result.origin = origin.name }
         let status = easy.status
         result.httpStatus = status > 0 ? status : nil
         result.httpVersion = easy.httpVersion
@@ -234,14 +236,14 @@ extension ActiveTransfer: CurlEasyDelegate {
         // Several addresses may be tried; a single admitted one is enough.
         life.tries(addressRefusedWith: rejection)
         guard rejection == nil else { return false }
-        guard lane.isLimited else { return true }
+        guard origin.isLimited else { return true }
         return life.asksLimits(admitted: loop.mayOpen(self))
     }
 
     func curl(_ easy: CurlEasy, opened socket: Int32) { loop.opened(socket, self) }
 
     func curlMaySend(_ easy: CurlEasy) -> Bool {
-        guard lane.isLimited else { return true }
+        guard origin.isLimited else { return true }
         return life.asksLimits(admitted: loop.maySend(self))
     }
 

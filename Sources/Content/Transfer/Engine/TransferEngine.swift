@@ -37,7 +37,7 @@ package final class TransferEngine: Sendable {
         /// those of unknown length.
         package var backgroundOpenBytes: Int64 = 1 << 20
         /// Number of short bodies that are hashed at a time, 8 or 16; nil for one at a time.
-        package var digestLanes = ShortMessages.worthwhileCount
+        package var digestBatch = ShortMessages.worthwhileCount
         /// Interval of checks for timeouts.
         package var tickSeconds = 0.5
         /// Rules against slow transfers; nil to let them take all connections.

@@ -18,7 +18,7 @@ final class PausedTransfers {
         let now = MonotonicClock.nowSeconds
         let hasTurn = running.turn == .next
         if hasTurn { running.turn = .open }
-        let (own, site) = (running.lane.meter, running.transfer.siteMeter)
+        let (own, site) = (running.origin.meter, running.transfer.siteMeter)
         if let wait = pause(running, for: own, hasTurn, now: now) { return wait }
         if let site, let wait = pause(running, for: site, hasTurn, now: now) { return wait }
         own.spend(count, now: now)

@@ -4,26 +4,26 @@ internal import Model
 
 /// Applies limits on a loop: closes connections and ends transfers without a quota.
 extension TransferLoop {
-    /// Applies the limits of a lane.
-    func settle(_ lane: OriginState) {
-        guard lane.isLimited else { return meterTick() }
-        let running = active.values.filter { $0.lane === lane }
-        let byPort = connections.byPort(of: lane)
+    /// Applies the limits of an origin.
+    func settle(_ origin: OriginState) {
+        guard origin.isLimited else { return meterTick() }
+        let running = active.values.filter { $0.origin === origin }
+        let byPort = connections.byPort(of: origin)
         let settlement = scheduler.settle(
-            lane, on: index,
+            origin, on: index,
             busy: Set(running.compactMap { $0.easy.localPort.flatMap { byPort[$0] } }),
             transfers: Set(running.map(\.transfer.id)), now: MonotonicClock.nowSeconds)
         for socket in settlement.closing { CurlSocket.shutdown(socket) }
         if settlement.ending > 0 {
             // The newest transfers have the least to lose.
             let last = running.sorted { $0.transfer.id > $1.transfer.id }
-            // The end of one settles the lane again, which may end others of them.
+            // The end of one settles the origin again, which may end others of them.
             for running in last.prefix(settlement.ending)
             where active[running.transfer.id] === running {
                 running.end(.noShare)
             }
         }
-        if lane.meter.isBounded { meterTick() }
+        if origin.meter.isBounded { meterTick() }
     }
 
     // MARK: Shared connections
@@ -40,7 +40,7 @@ extension TransferLoop {
     /// transfers. If the peer disappeared silently, they would time out one after the other.
     func closeIfSilent(_ running: ActiveTransfer, since: Double) {
         guard let port = running.easy.localPort, connections.isSilent(port, since: since),
-            let socket = connections.byPort(of: running.lane)[port]
+            let socket = connections.byPort(of: running.origin)[port]
         else { return }
         CurlSocket.shutdown(socket)
     }
@@ -50,23 +50,23 @@ extension TransferLoop {
     /// Returns whether a limited transfer may open another connection.
     func mayOpen(_ running: ActiveTransfer) -> Bool {
         let now = MonotonicClock.nowSeconds
-        let (mayOpen, effects) = scheduler.mayOpen(running.lane, on: index, now: now)
+        let (mayOpen, effects) = scheduler.mayOpen(running.origin, on: index, now: now)
         perform(effects)
         if mayOpen { return true }
         // If libcurl tries two addresses at a time, only one may continue.
-        let own = scheduler.sockets(of: running.transfer.id, running.lane)
+        let own = scheduler.sockets(of: running.transfer.id, running.origin)
         guard let waiting = own.first(where: CurlSocket.isConnecting) else { return false }
         CurlSocket.shutdown(waiting)
-        perform(scheduler.closed(waiting, running.lane, counts: false, now: now))
+        perform(scheduler.closed(waiting, running.origin, counts: false, now: now))
         connections.remove(waiting)
         return true
     }
 
     func opened(_ socket: Int32, _ running: ActiveTransfer) {
-        let lane = running.lane
-        connections.opened(socket, lane)
+        let origin = running.origin
+        connections.opened(socket, origin)
         scheduler.opened(
-            LaneSocket(descriptor: socket, loop: index, transfer: running.transfer.id), lane)
+            OriginSocket(descriptor: socket, loop: index, transfer: running.transfer.id), origin)
         guard let rate = running.boundedRate else { return }
         // The system's receive buffer fills at the origin's own speed.
         CurlSocket.limitReceiveBuffer(
@@ -74,16 +74,16 @@ extension TransferLoop {
     }
 
     func closed(_ socket: Int32) {
-        guard let lane = connections.closed(socket) else { return }
+        guard let origin = connections.closed(socket) else { return }
         perform(
             scheduler.closed(
-                socket, lane, counts: !CurlSocket.isClosedByPeer(socket),
+                socket, origin, counts: !CurlSocket.isClosedByPeer(socket),
                 now: MonotonicClock.nowSeconds))
     }
 
     func maySend(_ running: ActiveTransfer) -> Bool {
         let (maySend, effects) = scheduler.maySend(
-            running.lane, running.transfer.id, now: MonotonicClock.nowSeconds)
+            running.origin, running.transfer.id, now: MonotonicClock.nowSeconds)
         perform(effects)
         return maySend
     }
@@ -91,6 +91,6 @@ extension TransferLoop {
     func answered(_ running: ActiveTransfer) {
         perform(
             scheduler.answered(
-                running.lane, running.transfer.id, now: MonotonicClock.nowSeconds))
+                running.origin, running.transfer.id, now: MonotonicClock.nowSeconds))
     }
 }

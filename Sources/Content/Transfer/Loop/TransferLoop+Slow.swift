@@ -33,7 +33,8 @@ extension TransferLoop {
             guard pace != .unknown else { continue }
             judgements.append(
                 Judgement(
-                    transfer: running.transfer.id, lanes: lanes(of: running, now: now), pace: pace,
+                    transfer: running.transfer.id, origins: origins(of: running, now: now),
+                    pace: pace,
                     bytesAtRisk: running.bytesAtRisk, mayStop: running.canStop,
                     losses: running.isStoppable ? running.route.losses : nil,
                     slowSeconds: running.watch.slowSeconds))
@@ -43,10 +44,10 @@ extension TransferLoop {
 
     /// Returns the origin that a transfer uses now, and that of its own URL after redirects to
     /// another one.
-    private func lanes(of running: ActiveTransfer, now: Double) -> [OriginState] {
-        guard running.route.redirects > 0 else { return [running.lane] }
-        let home = scheduler.lane(ofURL: running.request.url, now: now)
-        return home === running.lane ? [home] : [running.lane, home]
+    private func origins(of running: ActiveTransfer, now: Double) -> [OriginState] {
+        guard running.route.redirects > 0 else { return [running.origin] }
+        let home = scheduler.origin(ofURL: running.request.url, now: now)
+        return home === running.origin ? [home] : [running.origin, home]
     }
 
     /// Adds the pace that a transfer's end shows.
@@ -56,7 +57,7 @@ extension TransferLoop {
             release.pace = ended.paceAtEnd(policy, seconds: seconds)
         }
         guard ended.route.redirects > 0 else { return }
-        release.home = lanes(of: ended, now: MonotonicClock.nowSeconds).dropFirst().first
+        release.home = origins(of: ended, now: MonotonicClock.nowSeconds).dropFirst().first
     }
 
     /// Stops a slow transfer whose slot others wait for; it resumes when it gets a slow slot.
@@ -72,13 +73,13 @@ extension TransferLoop {
         running.transfer.handle(.stop)
         let url = running.request.url
         let waiting = Waiting(
-            transfer: running.transfer, lane: scheduler.lane(ofURL: url, now: now),
+            transfer: running.transfer, origin: scheduler.origin(ofURL: url, now: now),
             route: Route(
                 url: url, redirects: 0, isAtOrigin: true, startedAt: running.route.startedAt,
                 stoppedAt: now, losses: isKept ? 0 : running.route.losses + 1))
-        let from = running.lane
+        let from = running.origin
         guard leave(running) else { return }
-        let release = OriginScheduler.Release(lane: from, transfer: id, ending: .silent)
+        let release = OriginScheduler.Release(origin: from, transfer: id, ending: .silent)
         let (waits, effects) = scheduler.stop(waiting, from: release, on: index, now: now)
         settle(from)
         perform(effects)

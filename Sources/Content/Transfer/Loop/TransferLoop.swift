@@ -39,7 +39,7 @@ final class TransferLoop: @unchecked Sendable {
         self.profiles = profiles
         self.options = options
         free = FreeSlots(capacity: capacity)
-        unhashed = UnhashedBodies(atATime: options.digestLanes)
+        unhashed = UnhashedBodies(atATime: options.digestBatch)
     }
 
     // MARK: Any thread
@@ -68,7 +68,7 @@ final class TransferLoop: @unchecked Sendable {
     /// Applies limits and stops on the loop.
     func settleSoon() {
         loop.execute { [self] in
-            for lane in scheduler.unsettled(on: index) { settle(lane) }
+            for origin in scheduler.unsettled(on: index) { settle(origin) }
             for transfer in scheduler.takeStops(on: index) { stop(transfer) }
         }
     }
@@ -125,7 +125,7 @@ final class TransferLoop: @unchecked Sendable {
         } catch {
             let transfer = waiting.transfer
             let release = OriginScheduler.Release(
-                lane: waiting.lane, transfer: transfer.id, ending: .silent)
+                origin: waiting.origin, transfer: transfer.id, ending: .silent)
             perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
             transfer.handle(.fail)
             transfer.completion(transfer, TransferResult(.failure(error)))
@@ -205,16 +205,16 @@ final class TransferLoop: @unchecked Sendable {
         }
         guard leave(ended) else { return }
         var release = OriginScheduler.Release(
-            lane: ended.lane, transfer: transfer.id, ending: ended.ending(result))
+            origin: ended.origin, transfer: transfer.id, ending: ended.ending(result))
         release.coolingSeconds = result.retryAfterSeconds ?? 0
         note(ended, in: &release)
-        guard ended.lane.isLimited else {
+        guard ended.origin.isLimited else {
             transfer.completion(transfer, result)
             return fill(releasing: release)
         }
         // Before the report: a connection that is no longer needed is closed by then.
         perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
-        settle(ended.lane)
+        settle(ended.origin)
         transfer.completion(transfer, result)
         fill()
     }
@@ -222,16 +222,16 @@ final class TransferLoop: @unchecked Sendable {
     /// Gives the slot of a transfer with a complete body to the next; reports its result once the
     /// body is hashed.
     func finish(_ ended: ActiveTransfer, unhashed body: ShortMessage, _ result: TransferResult) {
-        guard let unhashed else { preconditionFailure("nothing was collected without lanes") }
+        guard let unhashed else { preconditionFailure("nothing was collected without origins") }
         if ended.mayShareConnection { noteTraffic(ended, now: MonotonicClock.nowSeconds) }
         guard leave(ended) else { return giveBack(body) }
         var release = OriginScheduler.Release(
-            lane: ended.lane, transfer: ended.transfer.id, ending: ended.ending(result))
+            origin: ended.origin, transfer: ended.transfer.id, ending: ended.ending(result))
         note(ended, in: &release)
         let isEnough = unhashed.append(ended, body, result)
-        if ended.lane.isLimited {
+        if ended.origin.isLimited {
             perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
-            settle(ended.lane)
+            settle(ended.origin)
             fill()
         } else {
             fill(releasing: release)
@@ -256,21 +256,21 @@ final class TransferLoop: @unchecked Sendable {
     /// origin has one.
     func move(_ running: ActiveTransfer, to route: Route, later: Bool) throws(Failure) {
         let now = MonotonicClock.nowSeconds
-        let from = running.lane
-        let lane = scheduler.lane(ofURL: route.url, now: now)
-        let isFree = lane === from && !later && !lane.isLimited
+        let from = running.origin
+        let origin = scheduler.origin(ofURL: route.url, now: now)
+        let isFree = origin === from && !later && !origin.isLimited
         var move = OriginScheduler.Move.start
         if !isFree {
             let release = OriginScheduler.Release(
-                lane: from, transfer: running.transfer.id, ending: .silent)
+                origin: from, transfer: running.transfer.id, ending: .silent)
             let (moved, effects) = scheduler.move(
-                Waiting(transfer: running.transfer, lane: lane, route: route), from: release,
+                Waiting(transfer: running.transfer, origin: origin, route: route), from: release,
                 on: index, later: later, now: now)
             move = moved
             perform(effects)
         }
         if move == .start {
-            running.follow(route, lane)
+            running.follow(route, origin)
             return try running.connect()
         }
         guard leave(running) else { return }

@@ -70,7 +70,7 @@ package struct OriginUse: Sendable {
 }
 
 /// The limits of one origin in an engine. A value; its times are seconds of one monotonic clock.
-struct LaneLimits {
+struct TimedLimits {
     /// The newest quota and its expiry.
     private(set) var current: OriginAllowance
     private(set) var deadline: Double

@@ -6,7 +6,8 @@ import Synchronization
 /// `@unchecked`: except for the members marked safe, it is accessed under its `OriginScheduler`'s
 /// lock.
 final class OriginState: @unchecked Sendable {
-    let origin: String
+    /// Scheme, host and port.
+    let name: String
     private let received = Atomic<Int64>(0)
     private let limited = Atomic<Bool>(false)
     private let http1 = Atomic<Bool>(false)
@@ -15,20 +16,20 @@ final class OriginState: @unchecked Sendable {
 
     var lines = WaitingLines()
     var slots: LoopSlots
-    var connections = LaneConnections()
+    var connections = OriginConnections()
     var speed: OriginSpeed
     /// Pace of the origin's transfers.
     var pace = OriginPace()
     var slow = SlowUse()
-    var limits: LaneLimits?
+    var limits: TimedLimits?
     /// The cooldown's end, and the time at which the cooldown was reported.
     var cooling: (until: Double, reportedAt: Double)?
     /// Time of the next review; nil if none is needed.
     var reviewAt: Double?
     var usedAt = 0.0
 
-    init(origin: String, firstLoop: Int, loops: Int, ceiling: Int, now: Double) {
-        self.origin = origin
+    init(name: String, firstLoop: Int, loops: Int, ceiling: Int, now: Double) {
+        self.name = name
         slots = LoopSlots(loops: loops, firstLoop: firstLoop)
         speed = OriginSpeed(ceiling: ceiling)
         usedAt = now
@@ -145,7 +146,7 @@ struct SlowUse {
     var held = 0
     /// Time for which it had slow slots.
     var seconds = 0.0
-    /// Membership in the list of lanes that wait for a slow slot, and in that of lanes on trial.
+    /// Membership in the list of origins that wait for a slow slot, and in that of origins on trial.
     var isWaiting = false
     var isOnTrial = false
     var isPromising = false

@@ -113,7 +113,7 @@ struct PaceWindow {
 struct Judgement {
     var transfer: UInt64
     /// The origin that it uses now, and that of its own URL.
-    var lanes: [OriginState]
+    var origins: [OriginState]
     var pace: TransferPace
     /// Bytes to fetch again if it were stopped now.
     var bytesAtRisk: Int64

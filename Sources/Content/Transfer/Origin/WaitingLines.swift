@@ -1,7 +1,7 @@
-/// A waiting transfer and the lane in which it waits.
+/// A waiting transfer and the origin for which it waits.
 struct Waiting {
     var transfer: Transfer
-    var lane: OriginState
+    var origin: OriginState
     /// Set for a transfer that started before and resumes here.
     var route: Route?
 }

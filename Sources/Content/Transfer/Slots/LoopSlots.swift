@@ -5,7 +5,7 @@ struct LoopSlots {
     private(set) var quotas: [Int]
     /// Maximum of open connections; nil for no limit.
     private(set) var connectionQuotas: [Int]?
-    /// True if the origin is in the loop's list of lanes that can start a transfer.
+    /// True if the origin is in the loop's list of origins that can start a transfer.
     var isReady: [Bool]
     /// Idle connections to close in favor of another.
     var evictions: [Int]

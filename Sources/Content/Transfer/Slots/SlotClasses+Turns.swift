@@ -13,19 +13,19 @@ extension SlotClasses {
     private struct Shares {
         private var changes: [ObjectIdentifier: Int] = [:]
 
-        func of(_ lane: OriginState) -> Int {
-            lane.slow.count + changes[ObjectIdentifier(lane), default: 0]
+        func of(_ origin: OriginState) -> Int {
+            origin.slow.count + changes[ObjectIdentifier(origin), default: 0]
         }
 
-        func of(_ entry: Slow) -> Int { max(of(entry.lane), of(entry.home)) }
+        func of(_ entry: Slow) -> Int { max(of(entry.origin), of(entry.home)) }
 
-        mutating func add(_ count: Int, to lane: OriginState) {
-            changes[ObjectIdentifier(lane), default: 0] += count
+        mutating func add(_ count: Int, to origin: OriginState) {
+            changes[ObjectIdentifier(origin), default: 0] += count
         }
 
         mutating func take(_ entry: Slow) {
-            add(-1, to: entry.lane)
-            if entry.home !== entry.lane { add(-1, to: entry.home) }
+            add(-1, to: entry.origin)
+            if entry.home !== entry.origin { add(-1, to: entry.home) }
         }
     }
 
@@ -37,57 +37,60 @@ extension SlotClasses {
         on loop: Int, guaranteed: Bool, but tried: Set<ObjectIdentifier>
     ) -> OriginState? {
         var best: (index: Int, share: Int, had: Double)?
-        for (index, lane) in slowLanes.enumerated() {
-            let (share, had) = (lane.slow.count, lane.slow.seconds)
+        for (index, origin) in slowOrigins.enumerated() {
+            let (share, had) = (origin.slow.count, origin.slow.seconds)
             guard (share, had) < (best?.share ?? .max, best?.had ?? .infinity),
-                lane.slots.hasFree(on: loop),
-                lane.firstSlow(guaranteed: guaranteed) != nil,
-                !tried.contains(ObjectIdentifier(lane))
+                origin.slots.hasFree(on: loop),
+                origin.firstSlow(guaranteed: guaranteed) != nil,
+                !tried.contains(ObjectIdentifier(origin))
             else { continue }
             best = (index, share, had)
         }
         guard let best else { return nil }
-        let lane = slowLanes.remove(at: best.index)
-        slowLanes.append(lane)
-        turnSeconds = max(turnSeconds, lane.slow.seconds)
+        let origin = slowOrigins.remove(at: best.index)
+        slowOrigins.append(origin)
+        turnSeconds = max(turnSeconds, origin.slow.seconds)
         // Slot time that it could not use before is no longer due to it.
-        lane.slow.seconds = max(lane.slow.seconds, turnSeconds - policy.sliceSeconds)
-        return lane
+        origin.slow.seconds = max(origin.slow.seconds, turnSeconds - policy.sliceSeconds)
+        return origin
     }
 
-    /// Queues a lane for a slow slot.
-    mutating func waitForSlow(_ lane: OriginState) {
-        guard !lane.slow.isWaiting else { return }
-        lane.slow.isWaiting = true
-        lane.slow.seconds = max(lane.slow.seconds, turnSeconds)
-        slowLanes.append(lane)
+    /// Queues an origin for a slow slot.
+    mutating func waitForSlow(_ origin: OriginState) {
+        guard !origin.slow.isWaiting else { return }
+        origin.slow.isWaiting = true
+        origin.slow.seconds = max(origin.slow.seconds, turnSeconds)
+        slowOrigins.append(origin)
     }
 
     /// Adds a transfer's slot time to its origins, up to eight slices ahead of others, because some
     /// of it may have been spare.
     func book(_ entry: Slow) {
         let most = turnSeconds + sliceSeconds(Self.maxDoublings)
-        let lanes = entry.home === entry.lane ? [entry.lane] : [entry.lane, entry.home]
-        for lane in lanes { lane.slow.seconds = min(lane.slow.seconds + entry.slowSeconds, most) }
+        let origins = entry.home === entry.origin ? [entry.origin] : [entry.origin, entry.home]
+        for origin in origins {
+            origin.slow.seconds = min(origin.slow.seconds + entry.slowSeconds, most)
+        }
     }
 
     /// Advances the clock of turns slowly by itself, so that an origin with more than its part does
     /// not wait forever behind newly waiting ones.
     mutating func advanceTurns(bySeconds seconds: Double) { turnSeconds += seconds / 16 }
 
-    /// Moves a lane behind the others, because one of its transfers was just stopped.
-    mutating func putLast(_ lane: OriginState) {
-        guard lane.slow.isWaiting, let index = slowLanes.firstIndex(where: { $0 === lane }) else {
+    /// Moves an origin behind the others, because one of its transfers was just stopped.
+    mutating func putLast(_ origin: OriginState) {
+        guard origin.slow.isWaiting, let index = slowOrigins.firstIndex(where: { $0 === origin })
+        else {
             return
         }
-        slowLanes.append(slowLanes.remove(at: index))
+        slowOrigins.append(slowOrigins.remove(at: index))
     }
 
-    /// Removes lanes without transfers that wait for a slow slot.
-    mutating func dropIdleLanes() {
-        slowLanes.removeAll { lane in
-            guard lane.slowWaitingCount == 0 else { return false }
-            lane.slow.isWaiting = false
+    /// Removes origins without transfers that wait for a slow slot.
+    mutating func dropIdleOrigins() {
+        slowOrigins.removeAll { origin in
+            guard origin.slowWaitingCount == 0 else { return false }
+            origin.slow.isWaiting = false
             return true
         }
     }
@@ -127,22 +130,22 @@ extension SlotClasses {
     /// one slot at a time.
     mutating func takeTurns(now: Double) -> Set<Int> {
         // Transfers that were stopped before must leave their slots first.
-        guard !slowLanes.isEmpty, !slow.values.contains(where: \.isStopping) else { return [] }
+        guard !slowOrigins.isEmpty, !slow.values.contains(where: \.isStopping) else { return [] }
         var over = slow.filter { isSliceOver($0.value) && room(besides: $0.value) != nil }
         guard !over.isEmpty else { return [] }
         var shares = Shares()
         var touched: Set<Int> = []
-        let waiting = slowLanes.sorted { $0.slow.seconds < $1.slow.seconds }
-        for lane in waiting where !over.isEmpty && !lane.isHeldBack(now) {
-            let share = shares.of(lane)
+        let waiting = slowOrigins.sorted { $0.slow.seconds < $1.slow.seconds }
+        for origin in waiting where !over.isEmpty && !origin.isHeldBack(now) {
+            let share = shares.of(origin)
             let victim = over.filter { _, entry in
                 let other = shares.of(entry)
-                let isFirst = lane.slow.seconds <= secondsHad(entry)
+                let isFirst = origin.slow.seconds <= secondsHad(entry)
                 guard other >= share + 2 || share == 0 && other == 1 && isFirst,
-                    entry.home !== lane, lane.slots.hasFree(on: entry.loop),
+                    entry.home !== origin, origin.slots.hasFree(on: entry.loop),
                     let isGuaranteed = room(besides: entry)
                 else { return false }
-                return lane.firstSlow(guaranteed: isGuaranteed) != nil
+                return origin.firstSlow(guaranteed: isGuaranteed) != nil
             }.max {
                 (shares.of($0.value), secondsHad($0.value), $1.key)
                     < (shares.of($1.value), secondsHad($1.value), $0.key)
@@ -150,7 +153,7 @@ extension SlotClasses {
             guard let (transfer, entry) = victim else { continue }
             over[transfer] = nil
             shares.take(entry)
-            shares.add(1, to: lane)
+            shares.add(1, to: origin)
             stop(transfer)
             touched.insert(entry.loop)
         }
@@ -172,7 +175,7 @@ extension SlotClasses {
 
     /// Returns the slot time of a transfer's origin at the moment of a stop.
     private func secondsHad(_ entry: Slow) -> Double {
-        max(entry.lane.slow.seconds, entry.home.slow.seconds) + entry.slowSeconds
+        max(entry.origin.slow.seconds, entry.home.slow.seconds) + entry.slowSeconds
     }
 
     /// Returns whether a slow transfer could start in the slot of another: nil for no, true in a

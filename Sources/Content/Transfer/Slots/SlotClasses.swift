@@ -8,7 +8,7 @@ struct SlotClasses {
     /// A running slow transfer.
     struct Slow {
         /// The origin that it uses now.
-        var lane: OriginState
+        var origin: OriginState
         /// The origin of its own URL; it differs after a redirect to another origin.
         var home: OriginState
         var loop: Int
@@ -57,8 +57,8 @@ struct SlotClasses {
 
     /// The clock of turns: slot time of the origin that last got a slow slot.
     var turnSeconds = 0.0
-    /// Lanes with transfers that wait for a slow slot, in turn.
-    var slowLanes: [OriginState] = []
+    /// Origins with transfers that wait for a slow slot, in turn.
+    var slowOrigins: [OriginState] = []
 
     init(policy: SlowPolicy, capacities: [Int]) {
         self.policy = policy
@@ -102,7 +102,7 @@ struct SlotClasses {
         capacities.indices.map { trialRoom(on: $0, guaranteed: false) }
     }
 
-    var isAnyWaiting: Bool { !slowLanes.isEmpty || trials.isAnyWaiting }
+    var isAnyWaiting: Bool { !slowOrigins.isEmpty || trials.isAnyWaiting }
 
     /// True if transfers are slow, or if prompt ones leave others less than all slots.
     var isContended: Bool { !slow.isEmpty || promptPeaks.contains { $0.value > 0 } }
@@ -114,10 +114,10 @@ struct SlotClasses {
         guard slow.updateValue(entry, forKey: transfer) == nil else { return }
         trials.remove(transfer)
         slowCounts[entry.loop] += 1
-        entry.lane.slow.active += 1
+        entry.origin.slow.active += 1
         entry.home.slow.held += 1
-        for lane in [entry.lane, entry.home] {
-            lane.slow.seconds = max(lane.slow.seconds, turnSeconds - policy.sliceSeconds)
+        for origin in [entry.origin, entry.home] {
+            origin.slow.seconds = max(origin.slow.seconds, turnSeconds - policy.sliceSeconds)
         }
     }
 
@@ -127,7 +127,7 @@ struct SlotClasses {
         trials.remove(transfer)
         guard !slow.isEmpty, let entry = slow.removeValue(forKey: transfer) else { return nil }
         slowCounts[entry.loop] -= 1
-        entry.lane.slow.active -= 1
+        entry.origin.slow.active -= 1
         entry.home.slow.held -= 1
         if entry.isStopping { stops[entry.loop].removeAll { $0 == transfer } }
         return entry

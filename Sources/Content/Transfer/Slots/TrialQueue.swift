@@ -1,4 +1,4 @@
-/// Transfers on trial, and the lanes that wait for a trial slot, in turn. A value, as `SlotClasses`.
+/// Transfers on trial, and the origins that wait for a trial slot, in turn. A value, as `SlotClasses`.
 struct TrialQueue {
     /// Slots guaranteed to transfers on trial, of all loops and of one.
     private let quota: Int
@@ -6,10 +6,10 @@ struct TrialQueue {
     /// Running transfers with their loops, and their number by loop.
     private var running: [UInt64: Int] = [:]
     private(set) var counts: [Int]
-    /// Waiting lanes without a turn in this round, and those that had one.
+    /// Waiting origins without a turn in this round, and those that had one.
     private var untried: [OriginState] = []
     private var tried: [OriginState] = []
-    /// Lanes whose last transfer was prompt; their next one starts at once.
+    /// Origins whose last transfer was prompt; their next one starts at once.
     private var promising: [OriginState] = []
     private var isNewestNext = true
 
@@ -34,17 +34,17 @@ struct TrialQueue {
         counts[loop] -= 1
     }
 
-    // MARK: Waiting lanes
+    // MARK: Waiting origins
 
     var isAnyWaiting: Bool { anyWaiting != nil }
     var anyWaiting: OriginState? { untried.first ?? tried.first }
 
-    mutating func wait(_ lane: OriginState) {
-        lane.slow.isOnTrial = true
-        untried.append(lane)
+    mutating func wait(_ origin: OriginState) {
+        origin.slow.isOnTrial = true
+        untried.append(origin)
     }
 
-    /// Removes and returns the lane whose turn it is: alternately the newest untried one and the
+    /// Removes and returns the origin whose turn it is: alternately the newest untried one and the
     /// oldest.
     mutating func next() -> OriginState? {
         if untried.isEmpty { swap(&untried, &tried) }
@@ -53,19 +53,19 @@ struct TrialQueue {
         return isNewestNext ? untried.removeLast() : untried.removeFirst()
     }
 
-    /// Queues a lane again after its turn.
-    mutating func waitAgain(_ lane: OriginState) { tried.append(lane) }
+    /// Queues an origin again after its turn.
+    mutating func waitAgain(_ origin: OriginState) { tried.append(origin) }
 
-    /// Gives a lane on trial the next turn as well.
-    mutating func favour(_ lane: OriginState) {
-        guard lane.slow.isOnTrial, !lane.slow.isPromising else { return }
-        lane.slow.isPromising = true
-        promising.append(lane)
+    /// Gives an origin on trial the next turn as well.
+    mutating func favour(_ origin: OriginState) {
+        guard origin.slow.isOnTrial, !origin.slow.isPromising else { return }
+        origin.slow.isPromising = true
+        promising.append(origin)
     }
 
     mutating func nextPromising() -> OriginState? {
-        let lane = promising.popLast()
-        lane?.slow.isPromising = false
-        return lane
+        let origin = promising.popLast()
+        origin?.slow.isPromising = false
+        return origin
     }
 }

@@ -19,6 +19,9 @@ extension LoadScenario {
             switch target.source {
             case .url(let one, _): url = one
             case .replay(let replay): url = replay.serverURL
+            case .object(_, let signedURL):
+                guard let signedURL else { continue }
+                url = signedURL
             case .list: continue
             }
             if let host = LoadAllowance.host(of: url) { hosts.insert(host) }

@@ -36,8 +36,7 @@ extension LoadScenario {
                     + "\(Self.text(viewers.startupSeconds)) s needed to start playback",
                 allowed: "a larger buffer")
         }
-        for (index, target) in targets.enumerated() {
-            guard case .url(_, .file) = target.source else { continue }
+        for (index, target) in targets.enumerated() where target.isFile {
             throw Self.rejection(
                 "targets[\(index)]", "is a file",
                 allowed: "titles, kind hls or dash: viewers play them"

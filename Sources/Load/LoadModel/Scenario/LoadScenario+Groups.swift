@@ -39,11 +39,9 @@ struct LoadGroupNames {
         let targets = scenario.targets
         all[.target] = Self.named(
             targets.compactMap { target in
-                if case .url = target.source { redacted(url: target.name) } else { nil }
+                target.isSingle ? redacted(url: target.name) : nil
             }, of: targets.count)
-        let areFiles = targets.allSatisfy { target in
-            if case .url(_, .file) = target.source { true } else { false }
-        }
+        let areFiles = targets.allSatisfy(\.isFile)
         guard scenario.user == .requests else { return }
         // Only viewers are steered.
         all[.pathway] = []

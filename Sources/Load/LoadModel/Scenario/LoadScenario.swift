@@ -62,6 +62,8 @@ package struct LoadScenario: Sendable, Equatable {
 package struct LoadTarget: Sendable, Equatable {
     package enum Source: Sendable, Equatable {
         case url(String, AssetKind)
+        /// An object of a bucket, and its signed URL once the command has signed it.
+        case object(BucketLocation, signedURL: String?)
         /// Path of a list, in any format that `dray prefetch` reads.
         case list(String)
         /// The requests of an access log; the only target.

@@ -67,10 +67,13 @@ package enum LoadScenarioReader {
     private static func readTarget(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> LoadTarget {
-        if try cursor.peek() == .string { return try target(try readURL(&cursor, path), nil) }
+        if try cursor.peek() == .string {
+            let offset = cursor.index
+            return try target(try readURL(&cursor, path), nil, &cursor, at: offset, path)
+        }
         let start = cursor.index
         try cursor.expect(.object, path)
-        var url: WebURL?
+        var url: LoadTargetURL?
         var list: String?
         var kind: AssetKind?
         var target = LoadTarget(name: "", source: .list(""))
@@ -96,7 +99,7 @@ package enum LoadScenarioReader {
                 allowed: "one of url and list")
         }
         if let url {
-            let plain = try Self.target(url, kind)
+            let plain = try Self.target(url, kind, &cursor, at: start, path)
             target.source = plain.source
             if target.name.isEmpty { target.name = plain.name }
         } else if let list {
@@ -110,21 +113,32 @@ package enum LoadScenarioReader {
         return target
     }
 
-    private static func target(_ url: WebURL, _ kind: AssetKind?) throws(Failure) -> LoadTarget {
-        LoadTarget(
-            name: Redaction.shown(url.text),
-            source: .url(url.text, kind ?? ListReader.defaultKind(of: url)))
+    private static func target(
+        _ url: LoadTargetURL, _ kind: AssetKind?, _ cursor: inout JSONCursor, at offset: Int,
+        _ path: String
+    ) throws(Failure) -> LoadTarget {
+        do throws(Failure) { return try url.target(kind: kind) } catch {
+            throw cursor.fieldFailure(
+                at: offset, path, error.detail, allowed: LoadTargetURL.allowedInBucket)
+        }
     }
 
     private static func readURL(
         _ cursor: inout JSONCursor, _ path: String
-    ) throws(Failure) -> WebURL {
+    ) throws(Failure) -> LoadTargetURL {
         try cursor.expect(.string, path)
         let offset = cursor.index
         let text = try cursor.string()
-        do throws(WebURLError) { return try WebURL(text) } catch {
+        if BucketLocation.isURL(text) {
+            do throws(Failure) { return .object(try BucketLocation(object: text)) } catch {
+                throw cursor.fieldFailure(
+                    at: offset, path, error.detail,
+                    allowed: "s3://bucket/key?endpoint=URL&region=NAME&style=path")
+            }
+        }
+        do throws(WebURLError) { return .web(try WebURL(text)) } catch {
             throw cursor.fieldFailure(
-                at: offset, path, "the URL \(error.detail)", allowed: "an http or https URL")
+                at: offset, path, "the URL \(error.detail)", allowed: "an http, https or s3 URL")
         }
     }
 
@@ -240,6 +254,7 @@ extension LoadTarget {
             if kind != .file, sha256 != nil {
                 return ("sha256", "given for a title", "for files")
             }
+        case .object: break
         // Of the command line alone.
         case .replay: break
         }

@@ -160,6 +160,7 @@ private struct Document: Encodable {
     private static func source(_ target: LoadTarget) -> (url: String, kind: AssetKind)? {
         switch target.source {
         case .url(let url, let kind): (url, kind)
+        case .object(_, let signedURL): signedURL.map { ($0, .file) }
         case .replay(let replay): (replay.serverURL, .file)
         case .list: nil
         }

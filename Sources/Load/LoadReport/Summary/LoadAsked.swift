@@ -110,6 +110,10 @@ struct LoadAsked: Encodable {
             Target(
                 name: name, url: LoadFormat.name(url), kind: kind.rawValue, list: nil,
                 weight: target.weight)
+        case .object(let object, _):
+            Target(
+                name: name, url: LoadFormat.name(object.urlWithoutFields),
+                kind: AssetKind.file.rawValue, list: nil, weight: target.weight)
         case .replay(let replay):
             Target(
                 name: name, url: nil, kind: "replay", list: LoadFormat.name(replay.name),

@@ -154,6 +154,7 @@ struct LoadFacts {
         let names = scenario.targets.prefix(3).map { target in
             switch target.source {
             case .url(let url, _): LoadFormat.name(url)
+            case .object(let object, _): LoadFormat.name(object.urlWithoutFields)
             case .list(let path): LoadFormat.name(path)
             case .replay(let replay):
                 "\(HumanFormat.count(replay.urls.count, "URL")) of \(LoadFormat.name(replay.name))"

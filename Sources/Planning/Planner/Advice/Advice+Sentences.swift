@@ -1,9 +1,9 @@
 /// Sentences with the values that a plan advises.
 extension Advice {
     /// Describes remedies of missed goals; empty if none is missed.
-    func sentences(_ remedies: [Remedy]) -> [String] {
+    func sentences(_ remedies: [Remedy], _ split: Split?) -> [String] {
         guard !missed.isEmpty else { return [] }
-        let split = isOfWorkers ? " Otherwise, split the cluster." : ""
+        let split = text(split)
         let whole = remedies.filter { $0.goals.count == missed.count }
         if !whole.isEmpty { return [alternatives(whole, start: "A pool suffices") + split] }
         guard !remedies.isEmpty else { return [without("a pool suffices") + split] }

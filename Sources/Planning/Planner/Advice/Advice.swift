@@ -3,11 +3,11 @@
 /// What the present plan lacks does not show them: with another value the draws differ, and with
 /// them the values that a plan is sized for.
 struct Advice {
-    private let scenario: Scenario
+    let scenario: Scenario
     private let options: Plan.Options
     /// The values that the present plan is sized for, and its resources.
-    private let values: ScenarioValues
-    private let sizing: Sizing
+    let values: ScenarioValues
+    let sizing: Sizing
 
     typealias Goal = Sizing.Stop.Goal
 
@@ -28,14 +28,6 @@ struct Advice {
 
     /// Goals that the present plan misses.
     var missed: [Goal] { sizing.workers.stops.map(\.goal) }
-
-    /// True if workers limit a goal, so that several clusters reach more than one.
-    var isOfWorkers: Bool {
-        let others: [ScenarioInput] = [.bootSeconds, .dispatchSeconds]
-        return sizing.workers.stops.contains { stop in
-            !stop.limit.hasPrefix("origin.") && !others.contains { $0.row.path == stop.limit }
-        }
-    }
 
     /// Inputs that `remedies` tries.
     var triedInputs: [ScenarioInput] { trials.flatMap(\.inputs) }
@@ -64,7 +56,7 @@ struct Advice {
 
     private func remedies(for goals: [Goal]) -> [Remedy] {
         trials.compactMap { trial in
-            nearest(trial) { suffices($0.sizing, goals) }.map {
+            nearest(steps(trial)) { suffices($0.sizing, goals) }.map {
                 Self.remedy(trial.changes($0), goals)
             }
         }
@@ -148,7 +140,8 @@ struct Advice {
             let others = given.filter { $0 != column.input }.map { ($0, $0.row.allowed.upperBound) }
             let free = values.with(Dictionary(uniqueKeysWithValues: others))
             guard !suffices(Sizing(free), missed),
-                let first = Self.first(trial, { suffices(Sizing(free.with($0)), missed) })
+                let first = Self.first(
+                    trial.count, { suffices(Sizing(free.with(trial.changes($0))), missed) })
             else { return nil }
             return Trial.Column(input: column.input, values: Array(column.values[first...]))
         }
@@ -157,25 +150,37 @@ struct Advice {
 
     // MARK: Search
 
-    /// Samples of a trial's steps to find those that suffice.
+    /// Scenarios to try, from the nearest to the present one to the farthest.
+    struct Steps {
+        let count: Int
+        let scenario: (Int) -> Scenario
+        /// The same changes of the present values, which take no draws.
+        let values: (Int) -> ScenarioValues
+    }
+
+    private func steps(_ trial: Trial) -> Steps {
+        Steps(
+            count: trial.count, scenario: { scenario.with(trial.changes($0)) },
+            values: { values.with(trial.changes($0)) })
+    }
+
+    /// Samples of steps to find those that suffice.
     private static let samples = 32
 
-    /// Returns the first step whose changes suffice, on present values.
-    private static func first(
-        _ trial: Trial, _ suffices: ([ScenarioInput: Double]) -> Bool
-    ) -> Int? {
-        let last = trial.count - 1
+    /// Returns the first of `count` steps that suffices, on present values.
+    private static func first(_ count: Int, _ suffices: (Int) -> Bool) -> Int? {
+        let last = count - 1
         guard last >= 0 else { return nil }
         var failed = -1
         // Too much of an input may be as bad as too little.
         for sample in 0...samples {
             let step = last * sample / samples
             guard step > failed else { continue }
-            guard suffices(trial.changes(step)) else {
+            guard suffices(step) else {
                 failed = step
                 continue
             }
-            return bisected(failed, step) { suffices(trial.changes($0)) }
+            return bisected(failed, step, suffices)
         }
         return nil
     }
@@ -191,26 +196,26 @@ struct Advice {
         return high
     }
 
-    /// Returns the first step of a trial with which the plan suffices; nil if none does.
-    private func nearest(_ trial: Trial, where suffices: (Sized) -> Bool) -> Int? {
-        guard trial.count > 0 else { return nil }
+    /// Returns the first step with which the plan suffices; nil if none does.
+    func nearest(_ steps: Steps, where suffices: (Sized) -> Bool) -> Int? {
+        guard steps.count > 0 else { return nil }
         var known: [Int: Bool] = [:]
         func isEnough(_ step: Int) -> Bool {
             if let known = known[step] { return known }
-            let size = PlanSize(scenario.with(trial.changes(step)), options)
+            let size = PlanSize(steps.scenario(step), options)
             let isEnough = suffices((size.values, size.formulas))
             known[step] = isEnough
             return isEnough
         }
-        // Present values show where to begin, because they take no draws.
-        let guess = Self.first(trial) { changes in
-            let changed = values.with(changes)
+        // Present values show where to begin.
+        let guess = Self.first(steps.count) { step in
+            let changed = steps.values(step)
             return suffices((changed, Sizing(changed)))
         }
-        guard let step = Self.near(guess ?? trial.count - 1, trial.count, isEnough) else {
+        guard let step = Self.near(guess ?? steps.count - 1, steps.count, isEnough) else {
             return nil
         }
-        return simulated(trial, from: step, where: suffices)
+        return simulated(steps, from: step, where: suffices)
     }
 
     /// Returns the lowest step that suffices, beginning at `guess`; nil if no later one does.
@@ -236,20 +241,21 @@ struct Advice {
         return bisected(low, high, suffices)
     }
 
-    /// Simulations of a trial at most: each takes up to two seconds.
+    /// Simulations of steps at most: each takes up to two seconds.
     private static let maxSimulations = 4
 
     /// Returns the first step from `step` on with which the plan suffices by its own method.
-    private func simulated(_ trial: Trial, from step: Int, where suffices: (Sized) -> Bool) -> Int?
-    {
+    private func simulated(
+        _ steps: Steps, from step: Int, where suffices: (Sized) -> Bool
+    ) -> Int? {
         var (next, distance) = (step, 1)
         for _ in 0..<Self.maxSimulations {
-            let size = PlanSize(scenario.with(trial.changes(next)), options)
+            let size = PlanSize(steps.scenario(next), options)
             if size.method == .formulas || suffices((size.values, size.sizing())) {
                 return suffices((size.values, size.formulas)) ? next : nil
             }
-            guard next < trial.count - 1 else { return nil }
-            next = min(trial.count - 1, next + distance)
+            guard next < steps.count - 1 else { return nil }
+            next = min(steps.count - 1, next + distance)
             distance *= 2
         }
         return nil
@@ -264,8 +270,11 @@ extension Advice {
         _ input: ScenarioInput, to end: Double, parts: Double = 1, where suffices: (Sized) -> Bool
     ) -> Double? {
         let trial = Trial(input, present(input), to: end, parts: parts)
-        return nearest(trial, where: suffices).flatMap { trial.changes($0)[input] }
+        return nearest(steps(trial), where: suffices).flatMap { trial.changes($0)[input] }
     }
+
+    /// Returns the resources of a scenario, by the method of its own plan.
+    func sized(_ scenario: Scenario) -> Sizing { PlanSize(scenario, options).sizing() }
 
     /// Returns true if a pool suffices with another value of an input.
     func hasPool(_ input: ScenarioInput, _ value: Double) -> Bool {

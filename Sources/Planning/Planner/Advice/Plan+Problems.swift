@@ -2,17 +2,18 @@ extension Plan {
     /// Problems of a plan, a sentence each; if no pool suffices, with what would.
     static func problems(
         _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing, _ options: Options
-    ) -> (sentences: [String], remedies: [Remedy]) {
+    ) -> (sentences: [String], remedies: [Remedy], split: Split?) {
         let advice = Advice(scenario, options, values, sizing)
         var problems = sizing.workers.stops.map { stop in
             reason(stop, values, sizing) + basis(of: stop, scenario)
         }
         let remedies = problems.isEmpty ? [] : advice.remedies()
-        problems += advice.sentences(remedies)
+        let split = advice.split()
+        problems += advice.sentences(remedies, split)
         problems += besideFill(values, sizing, advice)
         problems += ofDatabase(values, sizing, advice)
         problems += ofStorage(values, sizing, advice)
-        return (problems, remedies)
+        return (problems, remedies, split)
     }
 
     /// Describes how well the limit of a goal is known; empty for a given one.

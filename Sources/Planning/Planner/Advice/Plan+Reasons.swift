@@ -133,8 +133,20 @@ extension Plan {
             "database.cores is too low: the plan would use \(use) % of it; pool.headroom allows "
                 + "\(allowed) %."
                 + (cores.map { " \(Scenario.grouped($0)) cores suffice." }
-                    ?? " Split the cluster: no server has enough cores.")
+                    ?? " No server has enough cores." + ofServers(advice))
         ]
+    }
+
+    /// Names the clusters whose databases each have enough cores; empty if no number does.
+    private static func ofServers(_ advice: Advice) -> String {
+        let most = ScenarioInput.databaseCores.row.allowed.upperBound
+        let clusters = advice.clusters { sized in
+            sized.sizing.database.coresInUse <= most * (1 - sized.values[.headroom])
+        }
+        return clusters.map { count in
+            " Split the cluster into \(Scenario.grouped(count)), each with an equal part of the "
+                + "fetches and a server of up to \(Scenario.grouped(most)) cores."
+        } ?? ""
     }
 
     /// Describes storage that has no space for what is stored of the catalog.

@@ -17,6 +17,7 @@ package struct SearchReport: Sendable {
         var limit: String?
         var knee: Knee?
         var isConclusive: Bool?
+        var margin: SearchMargin?
     }
 
     private struct Document: Decodable {
@@ -40,6 +41,8 @@ package struct SearchReport: Sendable {
     package let bitsPerSecond: Double
     /// How far the limit may be above the load that passed.
     private let reach: Reach
+    /// How far the search's method allows the limit to be from that load; nil if it does not apply.
+    private let margin: SearchMargin?
 
     private enum Reach: Equatable {
         case found
@@ -89,6 +92,7 @@ package struct SearchReport: Sendable {
         requestsPerSecond = isArrivals && ladder.knee == nil ? highest : answered
         bitsPerSecond = bits * requestsPerSecond / answered
         reach = Self.reach(ladder, highest)
+        margin = isArrivals && ladder.knee == nil ? ladder.margin?.checked : nil
     }
 
     private static func reach(_ ladder: Ladder, _ highest: Double) -> Reach {
@@ -112,7 +116,8 @@ package struct SearchReport: Sendable {
     /// Describes a limit that was not found, and what follows with and without an upper bound.
     private func open(within: String, orMore: String) -> [String] {
         if let maxRequests {
-            let range = "\(Plan.rate(requestsPerSecond)) and \(maxRequests) requests per second"
+            let least = requestsPerSecond * (1 - (margin?.lower ?? 0))
+            let range = "\(Plan.rate(least)) and \(maxRequests) requests per second"
             return [
                 "The search ended before it found the limit, which is between \(range): "
                     + "\(within). Search again on a quiet machine for the limit."
@@ -132,7 +137,13 @@ package struct SearchReport: Sendable {
             return "the highest load that passed: the limit is below \(maxRequests) requests/s"
         }
         return isConclusive
-            ? "the highest load that passed" : "at least: the search did not reach the limit"
+            ? "the highest load that passed" + (margin.map { ", \($0.signed)" } ?? "")
+            : "at least: the search did not reach the limit"
+    }
+
+    /// The margin of the search, a sentence after another one; empty without one.
+    private var marginText: String {
+        margin.map { " \($0.text(of: requestsPerSecond, isFound: reach == .found))" } ?? ""
     }
 
     // MARK: Inputs
@@ -153,7 +164,7 @@ package struct SearchReport: Sendable {
         return [
             "The origin answered \(atLeast)\(Plan.rate(requestsPerSecond)) requests of "
                 + "\(ShortText.bytes(meanBytes)) per second, \(Plan.rate(bitsPerSecond / 1e6)) "
-                + "Mbit/s. The plan has both as limits, because a search does not show which of "
+                + "Mbit/s.\(marginText) The plan has both as limits, because a search does not show which of "
                 + "them it met; the plan's segments have \(ShortText.bytes(size)). Search with "
                 + "files of this size, or set --origin-requests and --origin-megabits."
         ]
@@ -187,7 +198,7 @@ package struct SearchReport: Sendable {
         [
             "\(Scenario.grouped(cores)) cores of the edge answered "
                 + "\(atLeast)\(Plan.rate(requestsPerSecond)) requests of "
-                + "\(ShortText.bytes(meanBytes)) per second, \(Plan.rate(bitsPerSecond / 1e6)) Mbit/s. The plan assumes that their "
+                + "\(ShortText.bytes(meanBytes)) per second, \(Plan.rate(bitsPerSecond / 1e6)) Mbit/s.\(marginText) The plan assumes that their "
                 + "CPU was the limit; if it was the network, the edge needs fewer cores."
         ]
             + open(

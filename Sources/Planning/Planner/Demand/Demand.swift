@@ -68,6 +68,7 @@ package struct Demand: Codable, Hashable, Sendable {
         if measured.contains(where: { values.known($0) != nil }) { countMeasured(values) }
         countCatalog(values)
         countMisses(values)
+        if values.clusters > 1 { divideFetches(by: Double(values.clusters)) }
     }
 
     /// Calculates MAU × stickiness = DAU, DAU × share = concurrent users. Given values replace
@@ -202,5 +203,16 @@ package struct Demand: Codable, Hashable, Sendable {
         missBytes =
             peakRequestsPerSecond > 0 ? peakEgressBitsPerSecond / 8 / peakRequestsPerSecond : 0
         peakMissBitsPerSecond = peakMissesPerSecond * missBytes * 8
+    }
+
+    /// Leaves the fetches of one of several clusters, each with its part of the titles or sites.
+    private mutating func divideFetches(by clusters: Double) {
+        fillBytesPerDay /= clusters
+        fillSegmentsPerDay /= clusters
+        fillSegmentsPerSecond /= clusters
+        fillBitsPerSecond /= clusters
+        meanMissesPerSecond /= clusters
+        peakMissesPerSecond /= clusters
+        peakMissBitsPerSecond /= clusters
     }
 }

@@ -27,6 +27,8 @@ package struct Scenario: Sendable {
     /// Actions of a daily user besides watching; nil for the default.
     package var actions: [UserAction]?
     package var money = MoneyChoice()
+    /// Clusters that fetch equal parts of what the sites lack; a plan is that of one of them.
+    var clusters = 1
 
     package init() {}
 
@@ -209,6 +211,8 @@ package struct ScenarioValues: Sendable {
     package let correction: WaitingModel.Correction
     /// Distribution of requests over 24 hours, if measured.
     package let hourlyShape: [Double]?
+    /// Clusters that share the fetches and the origin's limits.
+    var clusters: Int
 
     /// Smaller values count as 0: they change no plan, and division by them overflows.
     package static let negligible = 1e-15
@@ -253,6 +257,7 @@ package struct ScenarioValues: Sendable {
             numbers[ScenarioInput.kilobitsPerSecond.rawValue] = only
         }
         correction = scenario.correction ?? Scenario.standardCorrection
+        clusters = scenario.clusters
         hourlyShape = scenario.hourlyRequests.flatMap { rates in
             rates.count == 24 && rates.contains { $0 > 0 } ? rates : nil
         }
@@ -269,4 +274,7 @@ package struct ScenarioValues: Sendable {
         let value = numbers[input.rawValue]
         return value.isNaN ? nil : value
     }
+
+    /// Returns a cluster's part of an origin's limit; nil without the limit.
+    func quota(_ input: ScenarioInput) -> Double? { known(input).map { $0 / Double(clusters) } }
 }

@@ -14,9 +14,9 @@ package struct OriginLimits: Hashable, Sendable {
     }
 
     package init(_ values: ScenarioValues) {
-        connections = values.known(.originConnections)
-        requestsPerSecond = values.known(.originRequests)
-        bytesPerSecond = values.known(.originMegabits).map { $0 * 1e6 / 8 }
+        connections = values.quota(.originConnections)
+        requestsPerSecond = values.quota(.originRequests)
+        bytesPerSecond = values.quota(.originMegabits).map { $0 * 1e6 / 8 }
     }
 
     /// Returns the maximum fetches per second of one kind, beside `rate` of another kind; nil

@@ -34,6 +34,8 @@ package struct Plan: Codable, Sendable {
     package var problems: [String]
     /// Values with which a pool suffices, each remedy by itself; empty if one does already.
     package var remedies: [Remedy]
+    /// Clusters in place of one, if the workers of one miss a goal; nil if no number of them helps.
+    package var split: Split?
     package var notes: [String]
     /// Those of `notes` that tell how far measurements of `--calibrate` can be relied on.
     package var calibrationNotes: [String] = []
@@ -107,7 +109,7 @@ extension Plan {
         let forecast = Growth.forecast(
             values, sizing, months: options.months, method.forOtherLoads(values, sizing, formulas))
         growth = Growth(forecast)
-        (problems, remedies) = Self.problems(scenario, values, sizing, options)
+        (problems, remedies, split) = Self.problems(scenario, values, sizing, options)
         if sizing.workers.total == nil, let workers = self.likely.workers.total {
             problems.append(
                 "On the likely values of the inputs \(Scenario.grouped(workers)) workers suffice: a "

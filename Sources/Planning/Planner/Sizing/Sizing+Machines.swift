@@ -59,7 +59,7 @@ extension Sizing.Connections {
         edge = demand.peakConcurrentUsers
         originMost = [
             workers.map { $0 * Int(values[.connections]) },
-            values.known(.originConnections).map { wholeDown($0) },
+            values.quota(.originConnections).map { wholeDown($0) },
         ].compactMap { $0 }.min()
         originInUse = max(
             demand.fillSegmentsPerSecond * fill.transferSeconds
@@ -86,9 +86,9 @@ extension Sizing.OriginUse {
             (demand.fillSegmentsPerSecond * fill.segmentBytes
                 + demand.meanMissesPerSecond * miss.segmentBytes) * 8,
             demand.peakMissBitsPerSecond)
-        connectionShare = values.known(.originConnections).map { inUse / $0 }
-        requestShare = values.known(.originRequests).map { requests / $0 }
-        bandwidthShare = values.known(.originMegabits).map { bits / ($0 * 1e6) }
+        connectionShare = values.quota(.originConnections).map { inUse / $0 }
+        requestShare = values.quota(.originRequests).map { requests / $0 }
+        bandwidthShare = values.quota(.originMegabits).map { bits / ($0 * 1e6) }
         if connectionShare == nil, requestShare == nil, bandwidthShare == nil { return nil }
     }
 }

@@ -30,6 +30,7 @@ import Testing
             let database = HistoryDatabase(pool: fixture.pool)
             let edges = TransitionLog.edges(AssetState.machine, "asset")
             var seen: Set<TransitionLog.Edge> = []
+            var events: Set<String> = []
             for seed in seeds {
                 try await database.reset()
                 try await fixture.pool.query("DELETE FROM transition")
@@ -48,6 +49,9 @@ import Testing
                     return
                 }
                 seen.formUnion(try await fixture.transitions.seen())
+                let raised = try await fixture.transitions.raised()
+                events.formUnion(raised.events)
+                for change in raised.unnamed { Issue.record("seed \(seed): \(change)") }
                 for missing in try await fixture.transitions.withoutEvents() {
                     Issue.record("seed \(seed): \(missing)")
                 }
@@ -57,6 +61,7 @@ import Testing
             }
             guard isUsual else { return }
             for edge in edges.subtracting(seen).sorted() { Issue.record("never seen: \(edge)") }
+            #expect(events.isSuperset(of: AssetEvent.allCases.map { "asset.\($0.rawValue)" }))
         }
     }
 

@@ -127,4 +127,5 @@ LEFT JOIN (
 ORDER BY q.name
 
 -- name: setQueueState
+-- raises: queue.pause, queue.resume, queue.drain
 UPDATE queue SET state = @state WHERE name = @name RETURNING id

@@ -50,6 +50,8 @@ WITH RECURSIVE tallied AS (
 SELECT catalog_id AS id FROM tallied
 
 -- name: fold
+-- raises: asset.progressed, asset.partsStored, asset.finished, asset.gaveUp, directory.settle
+-- raises: catalog.finished, catalog.gaveUp, catalog.cancel, catalog.emptied
 -- The catalog's lock is held. Adds what reports left in tallies to the counts of its assets, its
 -- directories and itself. A directory without unsettled assets gets its SHA256SUMS written, except of a
 -- cache; after the last of them the catalog has ended. One row: the new jobs, and what was added.
@@ -225,6 +227,7 @@ WHERE a.id = r.asset_id AND r.transfers > 0 AND a.catalog_id = ANY(@catalogs::bi
   AND a.state IN ({{assetInterruptible}}) AND a.state <> 'refreshing'
 
 -- unprepared: interruptAssets
+-- raises: asset.interrupt
 -- A refreshed asset is whole, as it was before. A publication continues.
 WITH changed AS (
     UPDATE asset SET state = CASE WHEN state = 'refreshing' THEN 'completed' ELSE 'interrupted' END,
@@ -240,6 +243,7 @@ FROM (SELECT catalog_id, count(*) AS n FROM changed WHERE state = 'completed'
 WHERE c.id = i.catalog_id
 
 -- unprepared: settle
+-- raises: catalog.finished, catalog.gaveUp, catalog.cancel
 -- Ends those of the catalogs whose assets have all ended: only their SHA256SUMS are left, which workers still write.
 WITH ended AS (
     UPDATE catalog SET ended_at = now(),
@@ -254,6 +258,7 @@ WITH ended AS (
 SELECT id FROM ended
 
 -- unprepared: interrupt
+-- raises: catalog.interrupt
 WITH directories AS (
     UPDATE directory SET unsettled = 0 WHERE catalog_id = ANY(@catalogs::bigint[]) AND unsettled > 0
 )

@@ -1,6 +1,7 @@
 -- SHA256SUMS: one a directory of a site.
 
 -- name: begin
+-- raises: directory.read
 -- @jobs in the order of their numbers. Those that the lease of this worker holds, and whether the
 -- part of their directory's SHA256SUMS that is theirs is written already, or this worker's turn
 -- begins: it then lists what every catalog has in the directory up to now.
@@ -38,6 +39,7 @@ WHERE j.lane_id IN (SELECT lane_id FROM span WHERE lease_id = @lease::uuid) AND 
 FOR UPDATE OF w
 
 -- name: takeOver
+-- raises: directory.read
 -- @job waits for its turn; the turn in its directory is locked. One row when the turn begins: it
 -- was this job's already, its writer's lease has ended, or the writer's job was taken back and its
 -- worker, which holds the lease for other jobs, has sent heartbeats since: their answers report
@@ -78,6 +80,7 @@ FROM checksum_page(@site::bigint, @path::text, @after_directory::bigint, @after_
                    @after_ordinal::int, @limit::int)
 
 -- name: settle
+-- raises: directory.write
 -- Pairwise; @failed is 0 or 1. Directories whose SHA256SUMS is written, or has failed, with what was
 -- written, null for nothing. Those that were listed with them need no list of their own.
 WITH ended AS MATERIALIZED (
@@ -101,6 +104,7 @@ SELECT l.catalog_id, count(*), sum(e.failed)
 FROM ended e JOIN lane l ON l.id = e.lane_id GROUP BY l.catalog_id
 
 -- unprepared: retry
+-- raises: directory.rewrite, catalog.start
 -- Some of its checksum files could not be written. Which is not known: every directory with nothing
 -- under way gets its file written again, and the catalog runs until then.
 WITH lacking AS MATERIALIZED (

@@ -46,6 +46,7 @@ UPDATE asset SET key_taken = false
 WHERE catalog_id = @catalog::bigint AND generation = @generation::int AND key_taken
 
 -- unprepared: refuseHeld
+-- raises: asset.refuse
 -- The catalog's keys are locked; @assets is null for all. Refuses each asset one of whose keys
 -- holds another object at the site, or is about to: of another catalog, or of what is under way or
 -- complete of this one. Signatures make no other object; a token may.
@@ -71,6 +72,7 @@ WITH wanted AS NOT MATERIALIZED (
 {{keyRefused}}
 
 -- unprepared: refuseRivals
+-- raises: asset.refuse
 -- @assets is null for all. Of assets that are to be started and want one key for different objects,
 -- refuses all but the first and those of its object. Nothing is compared where each name is its
 -- asset's key, as of a list without names: names are unique.

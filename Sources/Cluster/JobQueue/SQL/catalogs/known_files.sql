@@ -66,20 +66,39 @@ UPDATE segment s SET known_bytes = k.bytes, known_sha256 = k.sha256, known_verif
     known_validator = k.validator
 FROM known k WHERE s.id = k.id
 
+-- fragment: isDescribed
+-- True of the segment s whose file was read when its asset was submitted, f.
+(s.ordinal = 0 AND f.sha256 <> '')
+
+-- fragment: notingFound
+-- Notes with the segments of the assets `found` what lies under their keys; without a length and a SHA-256 the
+-- job looks whether anything does.
+UPDATE segment s
+SET known_bytes = CASE WHEN {{isDescribed}} THEN f.bytes END,
+    known_sha256 = CASE WHEN {{isDescribed}} THEN f.sha256 END, known_verified = false,
+    known_validator = CASE WHEN {{isDescribed}} THEN f.validator ELSE @unread::text END
+FROM found f
+WHERE s.asset_id = f.asset_id AND s.part = 0 AND s.expected_sha256 IS NULL
+  AND s.expected_digests IS NULL
+  AND CASE WHEN {{isDescribed}} THEN s.expected_bytes IS NULL OR s.expected_bytes = f.bytes
+           ELSE s.known_sha256 IS NULL END
+
 -- name: adoptFound
--- Notes with the segments of files that are started what lies under their keys.
+-- Notes what lies under the keys of files and resolved titles that are started.
 WITH found AS (
     DELETE FROM found_file f USING asset a
     WHERE a.id = f.asset_id AND a.catalog_id = @catalog::bigint
-      AND a.generation = @generation::int
+      AND a.generation = @generation::int AND (a.kind = 'file' OR a.resolved)
     RETURNING f.*
 )
-UPDATE segment s SET known_bytes = f.bytes, known_sha256 = f.sha256, known_verified = false,
-    known_validator = f.validator
-FROM found f
-WHERE s.asset_id = f.asset_id AND s.ordinal = 0 AND s.part = 0 AND s.expected_sha256 IS NULL
-  AND s.expected_digests IS NULL
-  AND (s.expected_bytes IS NULL OR s.expected_bytes = f.bytes)
+{{notingFound}}
+
+-- name: adoptTitle
+-- Notes that files may lie under the keys of a title whose segments and sidecars are all there.
+WITH found AS (
+    DELETE FROM found_file WHERE asset_id = @asset::bigint RETURNING *
+)
+{{notingFound}}
 
 -- name: sources
 -- Assets that may know a title's files: itself, of what was put aside, and other titles of its site

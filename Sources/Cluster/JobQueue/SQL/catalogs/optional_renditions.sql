@@ -33,6 +33,7 @@ JOIN result r ON r.segment_id = s.id AND NOT r.done
 WHERE a.id = @asset::bigint
 
 -- name: leaveOut
+-- raises: asset.redefine
 -- The asset is locked, and nothing of it is under way. Drops what its manifest listed; stored files are put
 -- aside, as those of a title whose tracks are selected again. Of its lost files, the next reading of the manifest
 -- gets to know @limit more, of any renditions: they are in the order of a hash.
@@ -64,6 +65,7 @@ WITH leaving AS MATERIALIZED (
 INSERT INTO event (kind, catalog_id, asset_id) SELECT 'asset.new', catalog_id, id FROM begun
 
 -- name: resolve
+-- raises: asset.resolve
 -- Its manifest is resolved again.
 WITH begun AS (
     UPDATE asset a SET state = 'resolving', changed_at = now() WHERE a.id = @asset::bigint

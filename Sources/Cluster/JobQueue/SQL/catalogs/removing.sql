@@ -24,6 +24,7 @@ WITH stale AS (
 SELECT count(*) AS jobs FROM stale
 
 -- unprepared: remove
+-- raises: asset.remove, asset.evict, asset.expire, catalog.start
 -- The catalog's lock is held, its tallies are folded, and nothing of these assets has jobs. Their
 -- records are dropped; what they have stored becomes unneeded. Manifests come before what they list.
 -- Where a worker that was there when an asset was ended may still be storing a file of it, its files are due
@@ -217,6 +218,7 @@ WHERE NOT (SELECT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = l.id))
 GROUP BY l.catalog_id ORDER BY l.catalog_id
 
 -- name: finish
+-- raises: asset.purged, directory.settle, catalog.start
 -- The catalog's lock is held. Those of @assets whose last file is gone are removed. Their directories get their
 -- SHA256SUMS written, and the fold that follows ends the catalog after the last of them. An interrupted catalog
 -- ends too once it has no interrupted asset. Earlier failures of checksum files no longer count.

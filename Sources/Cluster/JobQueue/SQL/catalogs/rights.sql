@@ -100,6 +100,7 @@ changed AS (
 SELECT count(*) AS assets FROM changed
 
 -- unprepared: refuseExpired
+-- raises: asset.refuse
 -- Assets whose rights have expired; what they have stored expires next, as long as there is any.
 WITH due AS MATERIALIZED (
     SELECT id, @code::text AS code, @message::text AS message FROM asset
@@ -127,6 +128,7 @@ CASE WHEN starts_with(g.storage_url, 'cache:') THEN split_part(g.storage_url, '?
      ELSE g.storage_url END
 
 -- unprepared: refuseSites
+-- raises: asset.refuse
 -- `lockTitles` was asked for; @assets is null for all. Assets whose titles are at as many other sites
 -- as they may be: stored there, being fetched or being deleted. The same title is one of the same
 -- name, or under the same key from the same URL. An edge is one site, whichever POPs its caches name.
@@ -158,6 +160,7 @@ WITH due AS MATERIALIZED (
 ), {{refused}}
 
 -- unprepared: refuseFetches
+-- raises: asset.refuse
 -- Refuses assets whose titles were fetched to the site as often as they may be in a period, like
 -- `refuseSites`.
 WITH wanted AS MATERIALIZED (

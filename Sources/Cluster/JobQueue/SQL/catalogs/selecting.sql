@@ -75,6 +75,7 @@ WITH {{chosen}}, delayed AS (
 SELECT count(*) AS jobs FROM gone
 
 -- unprepared: cancelAssets
+-- raises: asset.cancel
 -- Those under way, or interrupted, are cancelled: what they lack counts as failed. Of one that is
 -- refreshed, the refresh has failed. Directories await nothing of interrupted ones.
 WITH chosen AS MATERIALIZED (
@@ -108,6 +109,7 @@ WITH chosen AS MATERIALIZED (
 SELECT count(*) AS assets FROM changed
 
 -- unprepared: cancelCatalog
+-- raises: catalog.cancel
 -- The catalog's lock is held and its lanes are locked. Ends it, once nothing of it is interrupted or
 -- under way but jobs that publish refreshed files, which continue and change nothing about that: checksum files
 -- that are still to be written go, and count as failed, so that a retry writes them. The workers

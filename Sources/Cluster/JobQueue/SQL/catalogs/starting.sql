@@ -96,6 +96,7 @@ WITH ended AS MATERIALIZED (
 UPDATE asset a SET renewing_since = NULL FROM ended e WHERE a.id = e.id
 
 -- name: forget
+-- raises: asset.redefine, asset.interrupt
 -- The catalog's lanes are locked. Drops the jobs of assets that left the catalog, have other sidecars
 -- or were redefined, and what was known of the last; of titles that is put aside. One that is
 -- refreshed is whole, and was. Workers that hold some of the jobs are notified at their next
@@ -221,6 +222,7 @@ UPDATE lane SET ready_since = coalesce(lane.ready_since, now()) FROM locked
 WHERE lane.id = locked.id AND own_priority >= -1
 
 -- unprepared: newFiles
+-- raises: asset.start
 -- The short way for files that were never started and have no sidecars: each is one segment and one
 -- job.
 WITH fresh AS MATERIALIZED (
@@ -337,6 +339,7 @@ WHERE multipart_file.segment_id = s.id AND s.asset_id = a.id
   AND a.catalog_id = @catalog AND a.generation = @generation AND a.state = 'completed'
 
 -- unprepared: jobs
+-- raises: asset.start, asset.resolve
 -- The catalog's lanes are locked; @assets is null for all. Jobs for what each asset that is not
 -- under way lacks: a completed one every file (to be checked), others the files and parts that are
 -- not done. An asset that was not resolved is resolved first.
@@ -450,6 +453,7 @@ SELECT queue_id, @catalog::bigint, origin_id, 4, own_priority, asset_id, segment
 FROM waiting ORDER BY id
 
 -- unprepared: totals
+-- raises: catalog.start, catalog.finished, catalog.gaveUp, catalog.cancel, directory.settle
 -- Counts again what is under way by directory and in all; a SHA256SUMS that is about to be written
 -- in a directory with something under way waits until that has ended. Tallies without an asset go:
 -- the assets, which are counted in the same snapshot, have what they add, and the SHA256SUMS of a

@@ -226,14 +226,17 @@ WITH merged AS (
 SELECT count(*) AS merged FROM merged
 
 -- name: noteFound
--- Pairwise names of assets that were never started, and the files that lie under their keys.
+-- Pairwise names of assets of which something is not stored, and the files that lie under their keys. Without
+-- SHA-256 nothing is known: files may lie under the keys of its segments and sidecars.
 INSERT INTO found_file AS f (asset_id, bytes, sha256, validator)
 SELECT a.id, u.bytes, u.sha256, u.validator
 FROM unnest(@names::text[], @bytes::bigint[], @sha256::text[], @validators::text[])
     AS u(name, bytes, sha256, validator)
-JOIN asset a ON a.catalog_id = @catalog::bigint AND a.name = u.name AND a.kind = 'file'
-WHERE NOT EXISTS (SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
-                  WHERE s.asset_id = a.id)
+JOIN asset a ON a.catalog_id = @catalog::bigint AND a.name = u.name
+WHERE CASE WHEN a.kind = 'file'
+           THEN NOT EXISTS (SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
+                            WHERE s.asset_id = a.id)
+           ELSE a.state <> 'completed' END
 ORDER BY a.id
 ON CONFLICT (asset_id) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256,
     validator = excluded.validator

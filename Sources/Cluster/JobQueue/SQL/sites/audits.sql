@@ -48,6 +48,7 @@ WHERE a.ended_at IS NULL AND (a.lease_id IS NULL OR a.expires_at < clock_timesta
 ORDER BY a.is_of_leftovers DESC, a.id LIMIT 100
 
 -- name: lease
+-- raises: site_audit.lease
 -- No row where another worker has it, or it has ended. What was found on the page that is done again
 -- is forgotten.
 WITH free AS MATERIALIZED (
@@ -267,6 +268,7 @@ JOIN directory d ON d.id = -u.id AND d.site_id = @site::bigint
 ORDER BY 1, 2
 
 -- unprepared: lose
+-- raises: asset.lose
 -- The catalog's lock is held; pairwise segments and the digests that were recorded of them. Their
 -- files are not what they were: they count as failed, and a completed asset that has some has failed
 -- as well. What was stored is noted, so that a file that is right after all is not fetched. One row
@@ -335,6 +337,7 @@ WHERE s.id = ANY(@segments::bigint[]) AND a.catalog_id = @catalog::bigint
 ORDER BY s.id
 
 -- unprepared: rewriteChecksums
+-- raises: directory.rewrite, catalog.start
 -- The catalog's lock is held. The checksum files of these directories are written again, unless that
 -- is about to happen. One row each.
 WITH lacking AS MATERIALIZED (
@@ -402,6 +405,7 @@ ON CONFLICT (audit_id, page, kind) DO UPDATE SET found = c.found + excluded.foun
     bytes = c.bytes + excluded.bytes, repaired = c.repaired + excluded.repaired
 
 -- name: end
+-- raises: site_audit.complete, site_audit.fail, site_audit.cancel
 -- Its row is locked. @failure_code and @failure_message are null for one that is completed. Readers of
 -- the event compose its message (`RecordedMessage`).
 WITH ended AS (
@@ -429,6 +433,7 @@ SELECT CASE WHEN f.damaged > 0 THEN 'site.damaged' ELSE 'site.audited' END, e.si
 FROM ended e, found f WHERE NOT e.is_of_leftovers
 
 -- name: release
+-- raises: site_audit.release
 -- The worker cannot do it now: it, or another one, may later. @counts is true for a try without
 -- progress, false for a worker that drains or never can.
 UPDATE site_audit SET state = 'waiting', lease_id = NULL, expires_at = clock_timestamp(),

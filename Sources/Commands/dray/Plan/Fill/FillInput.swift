@@ -22,6 +22,19 @@ struct FillInput {
         var unreadableLines = 0
         /// Requests of files that belong to no title.
         var otherRequests = 0
+
+        /// Describes logs of which no line is a request of a file.
+        func withoutRequests(_ settings: FillSettings) -> Failure {
+            let since = settings.since > 0 ? " since --since" : ""
+            return Failure(
+                .inputEmpty,
+                "the logs have no answered GET of a file below "
+                    + "\(printable(settings.keys.prefix))\(since): "
+                    + "\(HumanFormat.count(skippedLines, "other line")), "
+                    + "\(HumanFormat.count(unreadableLines, "line")) of an unknown format",
+                hint: since.isEmpty
+                    ? FillKeys.advice : "Use an earlier --since, or the logs of that time.")
+        }
     }
 
     static func read(
@@ -55,6 +68,7 @@ struct FillInput {
         if isOpen, !settings.logs.isEmpty { try input.findTitles(settings) }
         for log in settings.logs { try input.readLog(log, settings, isOpen: isOpen) }
         let (requests, other) = (input.readings.requests, input.readings.otherRequests)
+        if !settings.logs.isEmpty, requests == 0 { throw input.readings.withoutRequests(settings) }
         guard requests == 0 || other < requests else {
             throw Failure(
                 .inputField,

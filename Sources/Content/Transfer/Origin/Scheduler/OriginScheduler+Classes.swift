@@ -7,11 +7,11 @@ extension OriginScheduler.State {
     mutating func reviewClasses(_ effects: inout Effects, now: Double) {
         guard classes != nil else { return }
         classes?.rotatePeaks(now: now)
-        if lanes.hasSlow {
+        if origins.hasSlow {
             expireSlowness(&effects, now: now)
             sortQueue(&effects, now: now)
         }
-        classes?.dropIdleLanes()
+        classes?.dropIdleOrigins()
         // Not in a copy: `meetDemand` changes it.
         let isShort = classes.map { $0.slow.count > $0.quota || $0.isAnyWaiting } ?? false
         if isShort { meetDemand(&effects, now: now) }
@@ -25,19 +25,19 @@ extension OriginScheduler.State {
     /// Resets slow origins that were last seen too long ago.
     private mutating func expireSlowness(_ effects: inout Effects, now: Double) {
         guard let policy = classes?.policy else { return }
-        for lane in lanes.expireSlowness(policy, now: now) {
-            review(lane, &effects, now: now)
+        for origin in origins.expireSlowness(policy, now: now) {
+            review(origin, &effects, now: now)
         }
     }
 
-    /// Moves waiting transfers of slow origins from the common queue into their lanes, so that they
+    /// Moves waiting transfers of slow origins from the common queue into the origins' own lines, so that they
     /// can be counted.
     private mutating func sortQueue(_ effects: inout Effects, now: Double) {
         guard !queue.isEmpty else { return }
-        for waiting in queue.remove(where: { $0.lane.pace.isSlow }) {
-            waiting.lane.lines.skipped.append(waiting)
-            wait(waiting.lane, for: .slow, &effects, now: now)
-            if waiting.lane.cooling != nil { review(waiting.lane, &effects, now: now) }
+        for waiting in queue.remove(where: { $0.origin.pace.isSlow }) {
+            waiting.origin.lines.skipped.append(waiting)
+            wait(waiting.origin, for: .slow, &effects, now: now)
+            if waiting.origin.cooling != nil { review(waiting.origin, &effects, now: now) }
         }
     }
 
@@ -48,10 +48,10 @@ extension OriginScheduler.State {
         else { return }
         var wanted = Array(repeating: 0, count: loops)
         var promptWanted = wanted
-        for lane in lanes.values where isWanting(lane, now: now) {
-            var left = lane.lines.pending - lane.lines.stopped.count
-            var promptLeft = lane.promptRoom
-            var room = (0..<loops).map { lane.slots.freeCount(on: $0) }
+        for origin in origins.values where isWanting(origin, now: now) {
+            var left = origin.lines.pending - origin.lines.stopped.count
+            var promptLeft = origin.promptRoom
+            var room = (0..<loops).map { origin.slots.freeCount(on: $0) }
             for takesSlots in [false, true] {
                 for loop in 0..<loops where left > 0 {
                     let most = min(left, room[loop], takesSlots ? .max : max(free[loop], 0))
@@ -77,23 +77,24 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Returns true if transfers of a lane that are not slow wait for nothing but a slot.
-    private func isWanting(_ lane: OriginState, now: Double) -> Bool {
-        lane.lines.pending > lane.lines.stopped.count && !lane.pace.isSlow && !lane.isHeldBack(now)
+    /// Returns true if transfers of an origin that are not slow wait for nothing but a slot.
+    private func isWanting(_ origin: OriginState, now: Double) -> Bool {
+        origin.lines.pending > origin.lines.stopped.count && !origin.pace.isSlow
+            && !origin.isHeldBack(now)
     }
 
     /// Returns transfers beyond the maximum for slow slots: the last ones of the origins with the
     /// most.
     private mutating func returnExcess(_ effects: inout Effects) {
         guard let classes, classes.policy.maxWaiting < .max else { return }
-        let lanes = classes.slowLanes.reversed()
-        var excess = lanes.reduce(-classes.policy.maxWaiting) { $0 + $1.slowWaitingCount }
+        let origins = classes.slowOrigins.reversed()
+        var excess = origins.reduce(-classes.policy.maxWaiting) { $0 + $1.slowWaitingCount }
         while excess > 0,
-            let lane = lanes.max(by: { $0.slowWaitingCount < $1.slowWaitingCount }),
-            let waiting = lane.popLastSlow()
+            let origin = origins.max(by: { $0.slowWaitingCount < $1.slowWaitingCount }),
+            let waiting = origin.popLastSlow()
         {
             excess -= 1
-            lane.lines.pending -= 1
+            origin.lines.pending -= 1
             waitingCount -= 1
             effects.returned.append(waiting.transfer)
         }
@@ -103,37 +104,37 @@ extension OriginScheduler.State {
 
     func slowWork(most: Int, now: Double) -> SlowWork {
         var work = SlowWork()
-        guard let classes, lanes.hasSlow || classes.isContended || classes.isAnyWaiting else {
+        guard let classes, origins.hasSlow || classes.isContended || classes.isAnyWaiting else {
             return work
         }
         var counts: [ObjectIdentifier: Int] = [:]
         var found: [OriginState] = []
         let isContended = classes.isContended
-        for lane in lanes.values {
-            let isUnknown = isContended && lane.slow.isOnTrial && lane.pace.credit < 1
-            let isSlow = lane.pace.isSlow && !lane.pace.hasExpired(classes.policy, now: now)
+        for origin in origins.values {
+            let isUnknown = isContended && origin.slow.isOnTrial && origin.pace.credit < 1
+            let isSlow = origin.pace.isSlow && !origin.pace.hasExpired(classes.policy, now: now)
             let count =
-                lane.slow.active + lane.slowWaitingCount
-                + (isUnknown && !lane.pace.isSlow ? lane.lines.skipped.count : 0)
+                origin.slow.active + origin.slowWaitingCount
+                + (isUnknown && !origin.pace.isSlow ? origin.lines.skipped.count : 0)
             guard count > 0 || isSlow else { continue }
             work.count += count
             // An origin that is prompt but for a few transfers can take more.
             guard isSlow || isUnknown else { continue }
-            counts[ObjectIdentifier(lane)] = count
-            found.append(lane)
+            counts[ObjectIdentifier(origin)] = count
+            found.append(origin)
         }
         found.sort {
             let (one, other) = (
                 counts[ObjectIdentifier($0)] ?? 0, counts[ObjectIdentifier($1)] ?? 0
             )
-            return (one, $1.origin) > (other, $0.origin)
+            return (one, $1.name) > (other, $0.name)
         }
-        work.origins = found.prefix(most).map(\.origin)
+        work.origins = found.prefix(most).map(\.name)
         // Even with more origins than may wait, an origin without work can take some.
         let part = max(classes.policy.maxWaiting / max(counts.values.count { $0 > 0 }, 1), 1)
-        for lane in found
-        where lane.pace.isSlow && 2 * counts[ObjectIdentifier(lane), default: 0] < part {
-            work.underserved.insert(lane.origin)
+        for origin in found
+        where origin.pace.isSlow && 2 * counts[ObjectIdentifier(origin), default: 0] < part {
+            work.underserved.insert(origin.name)
         }
         return work
     }

@@ -5,84 +5,84 @@ extension OriginScheduler.State {
     typealias Effects = OriginScheduler.Effects
 
     mutating func setLimits(
-        _ limits: OriginAllowance, of origin: String, until deadline: Double,
+        _ limits: OriginAllowance, of name: String, until deadline: Double,
         _ effects: inout Effects, now: Double
     ) {
-        let lane = lane(origin, now: now)
+        let origin = origin(named: name, now: now)
         // A lower number than that of an expired quota comes from a restored database.
-        if limits.number > 0, let known = lane.limits, known.current.number > limits.number,
+        if limits.number > 0, let known = origin.limits, known.current.number > limits.number,
             !known.isOver(now)
         {
             return
         }
         if limits.isUnlimited {
-            lane.limits = nil
-        } else if lane.limits == nil {
-            lane.limits = LaneLimits(limits, deadline: deadline)
+            origin.limits = nil
+        } else if origin.limits == nil {
+            origin.limits = TimedLimits(limits, deadline: deadline)
         } else {
-            lane.limits?.renew(limits, deadline: deadline, now: now)
+            origin.limits?.renew(limits, deadline: deadline, now: now)
         }
-        noteLimits(of: lane)
-        lane.meter.set(limits.bytesPerSecond, now: now)
+        noteLimits(of: origin)
+        origin.meter.set(limits.bytesPerSecond, now: now)
         // The limit of bytes per second may have changed or ended for paused transfers.
-        for loop in 0..<loops where lane.slots.active[loop] > 0 {
-            markUnsettled(lane, on: loop, &effects)
+        for loop in 0..<loops where origin.slots.active[loop] > 0 {
+            markUnsettled(origin, on: loop, &effects)
         }
         let ceiling = min(limits.connections ?? .max, slots.connections)
-        lane.speed.setCeiling(ceiling, now: now)
-        lane.layOut(connections: slots.connections)
-        review(lane, &effects, now: now)
+        origin.speed.setCeiling(ceiling, now: now)
+        origin.layOut(connections: slots.connections)
+        review(origin, &effects, now: now)
     }
 
-    mutating func noteLimits(of lane: OriginState) {
-        let isLimited = lane.limits != nil || lane.cooling != nil
-        guard isLimited != lane.isLimited else { return }
-        lane.isLimited = isLimited
-        if isLimited { limited.append(lane) } else { limited.removeAll { $0 === lane } }
+    mutating func noteLimits(of origin: OriginState) {
+        let isLimited = origin.limits != nil || origin.cooling != nil
+        guard isLimited != origin.isLimited else { return }
+        origin.isLimited = isLimited
+        if isLimited { limited.append(origin) } else { limited.removeAll { $0 === origin } }
     }
 
-    /// Applies a lane's limits and schedules the next review.
-    mutating func review(_ lane: OriginState, _ effects: inout Effects, now: Double) {
-        let isCooling = waits(lane, &effects, now: now)
-        guard let limits = lane.limits else {
-            if !isCooling { markReady(lane, &effects, now: now) }
+    /// Applies an origin's limits and schedules the next review.
+    mutating func review(_ origin: OriginState, _ effects: inout Effects, now: Double) {
+        let isCooling = waits(origin, &effects, now: now)
+        guard let limits = origin.limits else {
+            if !isCooling { markReady(origin, &effects, now: now) }
             return
         }
-        lane.connections.removeClosed(now: now)
-        let surplus = lane.slots.activeTotal > limits.maxActive(now)
+        origin.connections.removeClosed(now: now)
+        let surplus = origin.slots.activeTotal > limits.maxActive(now)
         for loop in 0..<loops
-        where !lane.connections.sockets.isEmpty || lane.slots.evictions[loop] > 0 || surplus {
-            let isSurplus = surplus && lane.slots.active[loop] > 0
-            if isSurplus || closingCount(lane, on: loop, now: now) > 0 {
-                markUnsettled(lane, on: loop, &effects)
+        where !origin.connections.sockets.isEmpty || origin.slots.evictions[loop] > 0 || surplus {
+            let isSurplus = surplus && origin.slots.active[loop] > 0
+            if isSurplus || closingCount(origin, on: loop, now: now) > 0 {
+                markUnsettled(origin, on: loop, &effects)
             }
         }
         if limits.allowsNothing(now) {
-            giveBack(lane, &effects, now: now)
-        } else if !lane.lines.skipped.isEmpty, !isCooling {
-            if let next = lane.limits?.pacer?.nextSlot(now: now) {
-                review(lane, at: next, &effects)
+            giveBack(origin, &effects, now: now)
+        } else if !origin.lines.skipped.isEmpty, !isCooling {
+            if let next = origin.limits?.pacer?.nextSlot(now: now) {
+                review(origin, at: next, &effects)
             } else {
-                markReady(lane, &effects, now: now)
+                markReady(origin, &effects, now: now)
             }
-            if let next = lane.connections.nextEnd(now: now) {
-                review(lane, at: next, &effects)
+            if let next = origin.connections.nextEnd(now: now) {
+                review(origin, at: next, &effects)
             }
         }
-        if let next = limits.nextEnd(now) { review(lane, at: next, &effects) }
+        if let next = limits.nextEnd(now) { review(origin, at: next, &effects) }
     }
 
     /// Returns transfers that waited too long for a quota.
-    private mutating func giveBack(_ lane: OriginState, _ effects: inout Effects, now: Double) {
-        guard !lane.lines.isEmpty else { return }
-        let returnAt = lane.limits?.returnAt ?? now + OriginState.returnSeconds
+    private mutating func giveBack(_ origin: OriginState, _ effects: inout Effects, now: Double) {
+        guard !origin.lines.isEmpty else { return }
+        let returnAt = origin.limits?.returnAt ?? now + OriginState.returnSeconds
         guard now >= returnAt else {
-            lane.limits?.returnAt = returnAt
-            return review(lane, at: returnAt, &effects)
+            origin.limits?.returnAt = returnAt
+            return review(origin, at: returnAt, &effects)
         }
-        lane.limits?.returnAt = nil
-        for waiting in lane.lines.remove({ _ in true }) {
-            lane.lines.pending -= 1
+        origin.limits?.returnAt = nil
+        for waiting in origin.lines.remove({ _ in true }) {
+            origin.lines.pending -= 1
             waitingCount -= 1
             if (waiting.route?.redirects ?? 0) > 0 {
                 effects.refused.append(waiting.transfer)
@@ -94,51 +94,51 @@ extension OriginScheduler.State {
 
     // MARK: Connections
 
-    private func mayOpenNow(_ lane: OriginState, on loop: Int, now: Double) -> Bool {
-        guard let limits = lane.limits else { return true }
+    private func mayOpenNow(_ origin: OriginState, on loop: Int, now: Double) -> Bool {
+        guard let limits = origin.limits else { return true }
         guard limits.maxActive(now) > 0 else { return false }
-        guard let most = limits.current.connections, let here = lane.slots.connectionQuotas?[loop]
+        guard let most = limits.current.connections, let here = origin.slots.connectionQuotas?[loop]
         else {
             return true
         }
-        return lane.connections.count(now: now) < most
-            && lane.connections.count(on: loop, now: now) < here
+        return origin.connections.count(now: now) < most
+            && origin.connections.count(on: loop, now: now) < here
     }
 
     mutating func mayOpen(
-        _ lane: OriginState, on loop: Int, _ effects: inout Effects, now: Double
+        _ origin: OriginState, on loop: Int, _ effects: inout Effects, now: Double
     ) -> Bool {
-        if mayOpenNow(lane, on: loop, now: now) { return true }
-        if lane.connections.openCount(on: loop) > 0 {
-            lane.slots.evictions[loop] += 1
-            markUnsettled(lane, on: loop, &effects)
+        if mayOpenNow(origin, on: loop, now: now) { return true }
+        if origin.connections.openCount(on: loop) > 0 {
+            origin.slots.evictions[loop] += 1
+            markUnsettled(origin, on: loop, &effects)
         }
         return false
     }
 
     mutating func closed(
-        _ descriptor: Int32, _ lane: OriginState, counts: Bool, _ effects: inout Effects,
+        _ descriptor: Int32, _ origin: OriginState, counts: Bool, _ effects: inout Effects,
         now: Double
     ) {
-        let stillCounts = counts && lane.limits != nil
-        guard lane.connections.closed(descriptor, counts: stillCounts, now: now) else { return }
-        if lane.isLimited { review(lane, &effects, now: now) }
+        let stillCounts = counts && origin.limits != nil
+        guard origin.connections.closed(descriptor, counts: stillCounts, now: now) else { return }
+        if origin.isLimited { review(origin, &effects, now: now) }
     }
 
     /// Returns how many idle connections of a loop must close.
-    private func closingCount(_ lane: OriginState, on loop: Int, now: Double) -> Int {
-        guard let limits = lane.limits else { return 0 }
-        let open = lane.connections.openCount(on: loop)
-        if limits.isOver(now) || !lane.hasWork { return open }
-        let most = lane.slots.connectionQuotas?[loop] ?? .max
-        return max(open - most, min(lane.slots.evictions[loop], open), 0)
+    private func closingCount(_ origin: OriginState, on loop: Int, now: Double) -> Int {
+        guard let limits = origin.limits else { return 0 }
+        let open = origin.connections.openCount(on: loop)
+        if limits.isOver(now) || !origin.hasWork { return open }
+        let most = origin.slots.connectionQuotas?[loop] ?? .max
+        return max(open - most, min(origin.slots.evictions[loop], open), 0)
     }
 
     mutating func markUnsettled(
-        _ lane: OriginState, on loop: Int, _ effects: inout Effects
+        _ origin: OriginState, on loop: Int, _ effects: inout Effects
     ) {
         effects.settle.insert(loop)
-        if !unsettled[loop].contains(where: { $0 === lane }) { unsettled[loop].append(lane) }
+        if !unsettled[loop].contains(where: { $0 === origin }) { unsettled[loop].append(origin) }
     }
 
     mutating func takeUnsettled(on loop: Int) -> [OriginState] {
@@ -147,14 +147,14 @@ extension OriginScheduler.State {
     }
 
     mutating func settle(
-        _ lane: OriginState, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
+        _ origin: OriginState, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
     ) -> OriginScheduler.Settlement {
         var settlement = OriginScheduler.Settlement()
-        guard let limits = lane.limits else { return settlement }
-        settlement.ending = endingCount(lane, limits, on: loop, now: now)
-        let closing = closingCount(lane, on: loop, now: now)
-        lane.slots.evictions[loop] = 0
-        settlement.closing = lane.connections.closeIdle(
+        guard let limits = origin.limits else { return settlement }
+        settlement.ending = endingCount(origin, limits, on: loop, now: now)
+        let closing = closingCount(origin, on: loop, now: now)
+        origin.slots.evictions[loop] = 0
+        settlement.closing = origin.connections.closeIdle(
             closing, on: loop, busy: busy, transfers: transfers, now: now)
         return settlement
     }
@@ -162,13 +162,13 @@ extension OriginScheduler.State {
     /// Returns a loop's part of the surplus transfers, independent of the order in which loops
     /// call.
     private func endingCount(
-        _ lane: OriginState, _ limits: LaneLimits, on loop: Int, now: Double
+        _ origin: OriginState, _ limits: TimedLimits, on loop: Int, now: Double
     ) -> Int {
-        var surplus = lane.slots.activeTotal - limits.maxActive(now)
+        var surplus = origin.slots.activeTotal - limits.maxActive(now)
         // Loops with the lowest quotas end theirs first.
-        for other in (0..<loops).sorted(by: { lane.slots.quotas[$0] < lane.slots.quotas[$1] }) {
+        for other in (0..<loops).sorted(by: { origin.slots.quotas[$0] < origin.slots.quotas[$1] }) {
             guard surplus > 0 else { return 0 }
-            let part = min(surplus, lane.slots.active[other])
+            let part = min(surplus, origin.slots.active[other])
             if other == loop { return part }
             surplus -= part
         }
@@ -177,8 +177,8 @@ extension OriginScheduler.State {
 
     // MARK: Time
 
-    mutating func review(_ lane: OriginState, at time: Double, _ effects: inout Effects) {
-        schedule.add(lane, at: time)
+    mutating func review(_ origin: OriginState, at time: Double, _ effects: inout Effects) {
+        schedule.add(origin, at: time)
         askForTick(at: time, &effects)
     }
 
@@ -187,7 +187,7 @@ extension OriginScheduler.State {
     }
 
     mutating func tick(_ effects: inout Effects, now: Double) {
-        for lane in schedule.beginTick(now: now) { review(lane, &effects, now: now) }
+        for origin in schedule.beginTick(now: now) { review(origin, &effects, now: now) }
         if slots.total > 0 {
             if let seconds = schedule.takeSample(now: now) {
                 sample(ofSeconds: seconds, &effects, now: now)
@@ -202,63 +202,65 @@ extension OriginScheduler.State {
     private mutating func sample(
         ofSeconds seconds: Double, _ effects: inout Effects, now: Double
     ) {
-        for lane in lanes.values where lane.slots.activeTotal > 0 || now - lane.usedAt < 2 {
-            let isFull = lane.slots.isFull(with: lane.slots.activeTotal) && isWaiting(lane)
-            let decision = lane.speed.sample(
-                receivedBytes: lane.receivedBytes, seconds: seconds, isFull: isFull, now: now)
+        for origin in origins.values where origin.slots.activeTotal > 0 || now - origin.usedAt < 2 {
+            let isFull = origin.slots.isFull(with: origin.slots.activeTotal) && isWaiting(origin)
+            let decision = origin.speed.sample(
+                receivedBytes: origin.receivedBytes, seconds: seconds, isFull: isFull, now: now)
             guard decision != nil else { continue }
-            lane.layOut(connections: slots.connections)
-            review(lane, &effects, now: now)
+            origin.layOut(connections: slots.connections)
+            review(origin, &effects, now: now)
         }
     }
 
-    /// Returns true if a lane has more to start. While slow transfers hold its slots, its transfers
+    /// Returns true if an origin has more to start. While slow transfers hold its slots, its transfers
     /// may still wait in the common queue.
-    private func isWaiting(_ lane: OriginState) -> Bool {
-        classes == nil ? !lane.lines.skipped.isEmpty : lane.lines.pending > lane.lines.stopped.count
+    private func isWaiting(_ origin: OriginState) -> Bool {
+        classes == nil
+            ? !origin.lines.skipped.isEmpty : origin.lines.pending > origin.lines.stopped.count
     }
 
     func statuses(now: Double) -> [OriginActivity] {
-        let lanes = lanes.values.filter { lane in
-            !lane.origin.isEmpty && (lane.hasWork || now - lane.usedAt < 10)
+        let origins = origins.values.filter { origin in
+            !origin.name.isEmpty && (origin.hasWork || now - origin.usedAt < 10)
         }
-        return lanes.map { lane in
+        return origins.map { origin in
             OriginActivity(
-                origin: lane.origin, active: lane.slots.activeTotal, waiting: lane.lines.pending,
-                bytesPerSecond: lane.speed.concurrency.bytesPerSecond,
-                decision: lane.speed.concurrency.last,
-                isLimited: lane.limits != nil)
+                origin: origin.name, active: origin.slots.activeTotal,
+                waiting: origin.lines.pending,
+                bytesPerSecond: origin.speed.concurrency.bytesPerSecond,
+                decision: origin.speed.concurrency.last,
+                isLimited: origin.limits != nil)
         }
     }
 
     mutating func uses(now: Double) -> [OriginUse] {
-        limited.compactMap { lane in
-            guard let share = lane.limits?.current, share.number > 0 else { return nil }
-            let connections = max(lane.connections.count(now: now), lane.slots.activeTotal)
-            let requests = lane.limits?.pacer?.inWindow(now: now) ?? 0
+        limited.compactMap { origin in
+            guard let share = origin.limits?.current, share.number > 0 else { return nil }
+            let connections = max(origin.connections.count(now: now), origin.slots.activeTotal)
+            let requests = origin.limits?.pacer?.inWindow(now: now) ?? 0
             return OriginUse(
-                origin: lane.origin, number: share.number, connections: connections,
-                requests: requests, active: lane.slots.activeTotal, isIdle: !lane.hasWork,
+                origin: origin.name, number: share.number, connections: connections,
+                requests: requests, active: origin.slots.activeTotal, isIdle: !origin.hasWork,
                 isAbove: connections > share.connections ?? .max
                     || Double(requests) > share.requestsPerSecond.map { max($0, 1) } ?? .infinity)
         }
     }
 
-    mutating func giveUp(_ origin: String, number: Int64) -> Bool {
-        guard let lane = limited.first(where: { $0.origin == origin }), !lane.hasWork,
-            lane.limits?.current.number == number
+    mutating func giveUp(_ name: String, number: Int64) -> Bool {
+        guard let origin = limited.first(where: { $0.name == name }), !origin.hasWork,
+            origin.limits?.current.number == number
         else { return false }
-        lane.limits?.giveUp()
+        origin.limits?.giveUp()
         return true
     }
 
     /// Returns the number of transfers that wait for limits. Those that wait for their origin's first
     /// quota do not count: it comes within half a second, and more of them would idle other workers.
     func heldBackCount(now: Double) -> Int {
-        limited.reduce(0) { count, lane in
+        limited.reduce(0) { count, origin in
             // The others count as slow work.
-            lane.slow.isOnTrial || lane.pace.isSlow || lane.limits?.isExpected(now) == true
-                ? count : count + lane.lines.skipped.count
+            origin.slow.isOnTrial || origin.pace.isSlow || origin.limits?.isExpected(now) == true
+                ? count : count + origin.lines.skipped.count
         }
     }
 }

@@ -30,13 +30,13 @@ extension OriginScheduler {
             var effects = Effects()
             state.release(release, on: loop, &effects, now: now)
             guard !state.cancellations.contains(waiting.transfer) else { return (false, effects) }
-            let lane = waiting.lane
-            lane.lines.stopped.append(waiting)
-            lane.lines.pending += 1
+            let origin = waiting.origin
+            origin.lines.stopped.append(waiting)
+            origin.lines.pending += 1
             state.waitingCount += 1
-            state.classes?.putLast(lane)
-            state.wait(lane, for: .slow, &effects, now: now)
-            if lane.cooling != nil { state.review(lane, &effects, now: now) }
+            state.classes?.putLast(origin)
+            state.wait(origin, for: .slow, &effects, now: now)
+            if origin.cooling != nil { state.review(origin, &effects, now: now) }
             return (true, effects)
         }
     }
@@ -62,12 +62,13 @@ extension OriginScheduler.State {
     mutating func judge(
         _ judgement: Judgement, on loop: Int, _ effects: inout Effects, now: Double
     ) {
-        guard classes != nil, let lane = judgement.lanes.first else { return }
+        guard classes != nil, let origin = judgement.origins.first else { return }
         let id = judgement.transfer
         if case .slow = judgement.pace {
             var entry =
                 classes?.slow[id]
-                ?? SlotClasses.Slow(lane: lane, home: judgement.lanes.last ?? lane, loop: loop)
+                ?? SlotClasses.Slow(
+                    origin: origin, home: judgement.origins.last ?? origin, loop: loop)
             entry.isJudged = true
             entry.bytesAtRisk = judgement.bytesAtRisk
             entry.mayStop = judgement.mayStop
@@ -77,24 +78,24 @@ extension OriginScheduler.State {
         } else {
             classes?.remove(id)
         }
-        add(judgement.pace, of: judgement.lanes, &effects, now: now)
+        add(judgement.pace, of: judgement.origins, &effects, now: now)
     }
 
     /// Records a transfer's pace on the origins that it used.
     private mutating func add(
-        _ pace: TransferPace, of lanes: [OriginState], _ effects: inout Effects, now: Double
+        _ pace: TransferPace, of origins: [OriginState], _ effects: inout Effects, now: Double
     ) {
-        for lane in lanes {
-            let credit = Int(lane.pace.credit)
-            let hasChanged = lane.pace.add(pace, now: now)
-            if case .prompt = pace { classes?.trials.favour(lane) }
-            if Int(lane.pace.credit) > credit { markReady(lane, &effects, now: now) }
+        for origin in origins {
+            let credit = Int(origin.pace.credit)
+            let hasChanged = origin.pace.add(pace, now: now)
+            if case .prompt = pace { classes?.trials.favour(origin) }
+            if Int(origin.pace.credit) > credit { markReady(origin, &effects, now: now) }
             guard hasChanged else { continue }
-            if lane.pace.isSlow {
-                self.lanes.noteSlow()
-                if !lane.lines.skipped.isEmpty { wait(lane, for: .slow, &effects, now: now) }
+            if origin.pace.isSlow {
+                self.origins.noteSlow()
+                if !origin.lines.skipped.isEmpty { wait(origin, for: .slow, &effects, now: now) }
             } else {
-                review(lane, &effects, now: now)
+                review(origin, &effects, now: now)
             }
         }
     }
@@ -109,27 +110,27 @@ extension OriginScheduler.State {
         let left = classes?.remove(release.transfer)
         if let left { classes?.book(left) }
         guard left?.isJudged != true, release.pace != .unknown else { return }
-        let lanes = release.home.map { [release.lane, $0] } ?? [release.lane]
-        add(release.pace, of: lanes, &effects, now: now)
+        let origins = release.home.map { [release.origin, $0] } ?? [release.origin]
+        add(release.pace, of: origins, &effects, now: now)
     }
 
     // MARK: Classes
 
-    /// Returns the class of a lane's next transfer.
-    func slotClass(of lane: OriginState) -> SlotClass {
+    /// Returns the class of an origin's next transfer.
+    func slotClass(of origin: OriginState) -> SlotClass {
         if classes == nil { return .prompt }
-        if lane.pace.isSlow { return .slow }
-        return lane.promptRoom > 0 ? .prompt : .trial
+        if origin.pace.isSlow { return .slow }
+        return origin.promptRoom > 0 ? .prompt : .trial
     }
 
-    /// Returns the class in which a lane's next transfer may start now; nil if it cannot.
-    func openClass(of lane: OriginState, on loop: Int) -> SlotClass? {
+    /// Returns the class in which an origin's next transfer may start now; nil if it cannot.
+    func openClass(of origin: OriginState, on loop: Int) -> SlotClass? {
         guard let classes else { return .prompt }
-        let slotClass = slotClass(of: lane)
+        let slotClass = slotClass(of: origin)
         return switch slotClass {
         case .prompt: slotClass
         case .trial:
-            classes.trialRoom(on: loop, guaranteed: false) > 0 || isAlone(lane) ? slotClass : nil
+            classes.trialRoom(on: loop, guaranteed: false) > 0 || isAlone(origin) ? slotClass : nil
         case .slow: classes.maySlowStart(on: loop, guaranteed: false) ? slotClass : nil
         }
     }
@@ -146,18 +147,18 @@ extension OriginScheduler.State {
             let isAtHome = (waiting.route?.redirects ?? 0) == 0
             let home =
                 isAtHome
-                ? waiting.lane : lane(ofURL: waiting.transfer.request.url, now: now)
+                ? waiting.origin : origin(ofURL: waiting.transfer.request.url, now: now)
             classes?.set(
                 id,
                 SlotClasses.Slow(
-                    lane: waiting.lane, home: home, loop: loop,
+                    origin: waiting.origin, home: home, loop: loop,
                     mayStop: waiting.route?.mayStop ?? true, losses: waiting.route?.losses ?? 0))
         }
     }
 
-    /// Queues a lane for a slot of a class.
+    /// Queues an origin for a slot of a class.
     mutating func wait(
-        _ lane: OriginState, for slotClass: SlotClass, on loop: Int? = nil,
+        _ origin: OriginState, for slotClass: SlotClass, on loop: Int? = nil,
         _ effects: inout Effects,
         now: Double
     ) {
@@ -165,18 +166,18 @@ extension OriginScheduler.State {
         switch slotClass {
         case .prompt: return
         case .trial:
-            guard !lane.slow.isOnTrial else { return }
-            classes?.trials.wait(lane)
+            guard !origin.slow.isOnTrial else { return }
+            classes?.trials.wait(origin)
         case .slow:
-            guard !lane.slow.isWaiting else { return }
-            classes?.waitForSlow(lane)
+            guard !origin.slow.isWaiting else { return }
+            classes?.waitForSlow(origin)
         }
         effects.wake.formUnion((0..<loops).filter { $0 != loop })
     }
 
     // MARK: Starting
 
-    /// Maximum number of lanes to try in one search for a transfer that can start.
+    /// Maximum number of origins to try in one search for a transfer that can start.
     private static let maxLooks = 16
 
     /// Starts slow transfers and ones on trial, one of each origin in turn: in their own slots
@@ -188,10 +189,10 @@ extension OriginScheduler.State {
         var tried: Set<ObjectIdentifier> = []
         while tried.count < Self.maxLooks, batch.starts.count < limit,
             classes?.maySlowStart(on: loop, guaranteed: guaranteed) == true,
-            let lane = classes?.nextSlow(on: loop, guaranteed: guaranteed, but: tried)
+            let origin = classes?.nextSlow(on: loop, guaranteed: guaranteed, but: tried)
         {
-            if !startNext(of: lane, .slow, guaranteed, on: loop, into: &batch, now: now) {
-                tried.insert(ObjectIdentifier(lane))
+            if !startNext(of: origin, .slow, guaranteed, on: loop, into: &batch, now: now) {
+                tried.insert(ObjectIdentifier(origin))
             }
         }
         takeTrials(limit, on: loop, guaranteed: guaranteed, into: &batch, now: now)
@@ -213,37 +214,39 @@ extension OriginScheduler.State {
             mayTrialStart(on: loop, guaranteed: guaranteed)
         {
             looks -= 1
-            if let lane = classes?.trials.nextPromising() {
-                guard !lane.lines.skipped.isEmpty, !lane.pace.isSlow else { continue }
-                _ = startNext(of: lane, .trial, guaranteed, on: loop, into: &batch, now: now)
+            if let origin = classes?.trials.nextPromising() {
+                guard !origin.lines.skipped.isEmpty, !origin.pace.isSlow else { continue }
+                _ = startNext(of: origin, .trial, guaranteed, on: loop, into: &batch, now: now)
                 continue
             }
-            guard let lane = classes?.trials.next() else { break }
-            guard !lane.lines.skipped.isEmpty, !lane.pace.isSlow else {
-                lane.slow.isOnTrial = false
+            guard let origin = classes?.trials.next() else { break }
+            guard !origin.lines.skipped.isEmpty, !origin.pace.isSlow else {
+                origin.slow.isOnTrial = false
                 continue
             }
-            classes?.trials.waitAgain(lane)
-            if startNext(of: lane, .trial, guaranteed, on: loop, into: &batch, now: now) {
+            classes?.trials.waitAgain(origin)
+            if startNext(of: origin, .trial, guaranteed, on: loop, into: &batch, now: now) {
                 looks = Self.maxLooks
             }
         }
     }
 
-    /// Starts a lane's next transfer of a class if its origin admits one; returns false if none
+    /// Starts an origin's next transfer of a class if the origin admits one; returns false if none
     /// started.
     private mutating func startNext(
-        of lane: OriginState, _ slotClass: SlotClass, _ guaranteed: Bool, on loop: Int,
+        of origin: OriginState, _ slotClass: SlotClass, _ guaranteed: Bool, on loop: Int,
         into batch: inout Batch, now: Double
     ) -> Bool {
         let isSlow = slotClass == .slow
-        let next = isSlow ? lane.firstSlow(guaranteed: guaranteed) : lane.lines.skipped.first
+        let next = isSlow ? origin.firstSlow(guaranteed: guaranteed) : origin.lines.skipped.first
         guard let next else { return false }
-        switch lane.admit(next.transfer.id, on: loop, now: now) {
-        case .later(let time): review(lane, at: time, &batch.effects)
+        switch origin.admit(next.transfer.id, on: loop, now: now) {
+        case .later(let time): review(origin, at: time, &batch.effects)
         case .full: break
         case .now:
-            _ = isSlow ? lane.popFirstSlow(guaranteed: guaranteed) : lane.lines.skipped.popFirst()
+            _ =
+                isSlow
+                ? origin.popFirstSlow(guaranteed: guaranteed) : origin.lines.skipped.popFirst()
             enter(slotClass, next, on: loop, now: now)
             start(next, on: loop, into: &batch, now: now)
             return true

@@ -17,25 +17,25 @@ extension OriginScheduler {
 extension OriginScheduler.State {
     func spareCount(now: Double) -> Int {
         let free = slots.free
-        let used = lanes.values.filter(\.hasWork)
+        let used = origins.values.filter(\.hasWork)
         guard !used.isEmpty else { return min(free, AdaptiveConcurrency.firstConcurrency) }
-        return used.reduce(0) { spare, lane in
-            guard !lane.isHeldBack(now) else { return spare }
-            let most = lane.speed.concurrency.concurrency
-            return min(spare + max(most - lane.slots.activeTotal - lane.lines.pending, 0), free)
+        return used.reduce(0) { spare, origin in
+            guard !origin.isHeldBack(now) else { return spare }
+            let most = origin.speed.concurrency.concurrency
+            return min(spare + max(most - origin.slots.activeTotal - origin.lines.pending, 0), free)
         }
     }
 
     func unbegun(now: Double) -> [Transfer] {
-        let limited = Set(lanes.values.filter { $0.isLimited(now) }.map { ObjectIdentifier($0) })
-        let skipped = lanes.values.filter { !$0.lines.isEmpty }.flatMap(\.lines.skipped.waiting)
+        let limited = Set(origins.values.filter { $0.isLimited(now) }.map { ObjectIdentifier($0) })
+        let skipped = origins.values.filter { !$0.lines.isEmpty }.flatMap(\.lines.skipped.waiting)
         return (queue.waiting + skipped).lazy.filter { waiting in
-            waiting.route == nil && !limited.contains(ObjectIdentifier(waiting.lane))
+            waiting.route == nil && !limited.contains(ObjectIdentifier(waiting.origin))
         }.map(\.transfer)
     }
 
     /// Returns true if no other origin has a transfer, running or waiting.
-    func isAlone(_ lane: OriginState) -> Bool {
-        slots.total == lane.slots.activeTotal && waitingCount == lane.lines.pending
+    func isAlone(_ origin: OriginState) -> Bool {
+        slots.total == origin.slots.activeTotal && waitingCount == origin.lines.pending
     }
 }

@@ -5,14 +5,14 @@ extension OriginScheduler {
     struct State {
         /// Waiting transfers of all origins, in order.
         var queue = WaitingQueue()
-        /// Number of all waiting transfers, here and in the lanes' lines.
+        /// Number of all waiting transfers, here and in the origins' lines.
         var waitingCount = 0
         var cancellations = Cancellations()
-        var lanes: OriginLanes
-        /// By loop: lanes with waiting transfers that the loop can start.
+        var origins: OriginTable
+        /// By loop: origins with waiting transfers that the loop can start.
         var ready: [[OriginState]]
         var unsettled: [[OriginState]]
-        /// Lanes with limits or in cooldown.
+        /// Origins with limits or in cooldown.
         var limited: [OriginState] = []
         var slots: SlotUse
         /// Use of the slots by class; nil if slow transfers are treated like others.
@@ -21,7 +21,7 @@ extension OriginScheduler {
 
         init(loops: Int, connections: Int, slow policy: SlowPolicy?) {
             slots = SlotUse(loops: loops, connections: max(connections, 1))
-            lanes = OriginLanes(loops: loops, connections: slots.connections)
+            origins = OriginTable(loops: loops, connections: slots.connections)
             ready = Array(repeating: [], count: loops)
             unsettled = ready
             classes = policy.map { policy in
@@ -35,29 +35,29 @@ extension OriginScheduler {
 
         var loops: Int { slots.loops }
 
-        // MARK: Lanes
+        // MARK: Origins
 
-        mutating func lane(ofURL url: String, now: Double) -> OriginState {
-            lanes.lane(ofURL: url, now: now)
+        mutating func origin(ofURL url: String, now: Double) -> OriginState {
+            origins.origin(ofURL: url, now: now)
         }
 
-        mutating func lane(_ origin: String, now: Double) -> OriginState {
-            lanes.lane(origin, now: now)
+        mutating func origin(named name: String, now: Double) -> OriginState {
+            origins.origin(named: name, now: now)
         }
 
         mutating func prune(now: Double) {
-            guard lanes.prune(now: now) else { return }
-            limited.removeAll { lanes[$0.origin] !== $0 }
+            guard origins.prune(now: now) else { return }
+            limited.removeAll { origins[$0.name] !== $0 }
         }
 
         // MARK: Cancelling
 
         mutating func remove(where matches: (Transfer) -> Bool) -> [Transfer] {
             var removed = queue.remove { matches($0.transfer) }
-            for lane in lanes.values where !lane.lines.isEmpty {
-                removed += lane.lines.remove { matches($0.transfer) }
+            for origin in origins.values where !origin.lines.isEmpty {
+                removed += origin.lines.remove { matches($0.transfer) }
             }
-            for waiting in removed { waiting.lane.lines.pending -= 1 }
+            for waiting in removed { waiting.origin.lines.pending -= 1 }
             waitingCount -= removed.count
             return removed.map(\.transfer)
         }
@@ -74,26 +74,26 @@ extension OriginScheduler {
             let share = (queue.count + loops - 1) / loops
             var left = min(limit - batch.starts.count, share)
             while left > 0, let head = queue.popFirst() {
-                let lane = head.lane
-                let slotClass = slotClass(of: lane)
-                if slotClass == .prompt, lane.lines.skipped.isEmpty {
-                    let admission = lane.admit(head.transfer.id, on: loop, now: now)
+                let origin = head.origin
+                let slotClass = slotClass(of: origin)
+                if slotClass == .prompt, origin.lines.skipped.isEmpty {
+                    let admission = origin.admit(head.transfer.id, on: loop, now: now)
                     if case .now = admission {
                         start(head, on: loop, into: &batch, now: now)
                         left -= 1
                         continue
                     }
                     if case .later(let time) = admission {
-                        review(lane, at: time, &batch.effects)
+                        review(origin, at: time, &batch.effects)
                     }
                 }
-                lane.lines.skipped.append(head)
-                if lane.cooling != nil {
-                    review(lane, &batch.effects, now: now)
+                origin.lines.skipped.append(head)
+                if origin.cooling != nil {
+                    review(origin, &batch.effects, now: now)
                 } else if slotClass != .prompt {
-                    wait(lane, for: slotClass, on: loop, &batch.effects, now: now)
+                    wait(origin, for: slotClass, on: loop, &batch.effects, now: now)
                 } else {
-                    markReady(lane, but: loop, &batch.effects, now: now)
+                    markReady(origin, but: loop, &batch.effects, now: now)
                 }
             }
             batch.isMore = queue.count > 0 || !ready[loop].isEmpty
@@ -107,23 +107,23 @@ extension OriginScheduler {
             _ limit: Int, on loop: Int, into batch: inout Batch, now: Double
         ) {
             while batch.starts.count < limit, !ready[loop].isEmpty {
-                let lane = ready[loop].removeFirst()
-                lane.slots.isReady[loop] = false
-                guard let head = lane.lines.skipped.first else { continue }
-                let slotClass = slotClass(of: lane)
+                let origin = ready[loop].removeFirst()
+                origin.slots.isReady[loop] = false
+                guard let head = origin.lines.skipped.first else { continue }
+                let slotClass = slotClass(of: origin)
                 if slotClass != .prompt {
-                    wait(lane, for: slotClass, on: loop, &batch.effects, now: now)
+                    wait(origin, for: slotClass, on: loop, &batch.effects, now: now)
                     continue
                 }
-                switch lane.admit(head.transfer.id, on: loop, now: now) {
+                switch origin.admit(head.transfer.id, on: loop, now: now) {
                 case .now:
-                    _ = lane.lines.skipped.popFirst()
+                    _ = origin.lines.skipped.popFirst()
                     start(head, on: loop, into: &batch, now: now)
-                    if !lane.lines.skipped.isEmpty, lane.slots.hasFree(on: loop) {
-                        ready[loop].append(lane)
-                        lane.slots.isReady[loop] = true
+                    if !origin.lines.skipped.isEmpty, origin.slots.hasFree(on: loop) {
+                        ready[loop].append(origin)
+                        origin.slots.isReady[loop] = true
                     }
-                case .later(let time): review(lane, at: time, &batch.effects)
+                case .later(let time): review(origin, at: time, &batch.effects)
                 case .full: break
                 }
             }
@@ -132,17 +132,17 @@ extension OriginScheduler {
         mutating func start(
             _ waiting: Waiting, on loop: Int, into batch: inout Batch, now: Double
         ) {
-            waiting.lane.lines.pending -= 1
+            waiting.origin.lines.pending -= 1
             waitingCount -= 1
-            occupy(waiting.lane, on: loop, &batch.effects, now: now)
+            occupy(waiting.origin, on: loop, &batch.effects, now: now)
             batch.starts.append(waiting)
         }
 
         private mutating func occupy(
-            _ lane: OriginState, on loop: Int, _ effects: inout Effects, now: Double
+            _ origin: OriginState, on loop: Int, _ effects: inout Effects, now: Double
         ) {
-            lane.slots.active[loop] += 1
-            lane.usedAt = now
+            origin.slots.active[loop] += 1
+            origin.usedAt = now
             slots.occupy(on: loop)
             classes?.note(slots.byLoop[loop], on: loop)
             if slots.total == 1 {
@@ -151,16 +151,16 @@ extension OriginScheduler {
             }
         }
 
-        /// Adds a lane with waiting transfers to the lists of the loops that have a slot for it,
+        /// Adds an origin with waiting transfers to the lists of the loops that have a slot for it,
         /// and wakes those loops. Loop `own` is left out.
         mutating func markReady(
-            _ lane: OriginState, but own: Int? = nil, _ effects: inout Effects, now: Double
+            _ origin: OriginState, but own: Int? = nil, _ effects: inout Effects, now: Double
         ) {
-            guard !lane.lines.skipped.isEmpty else { return }
+            guard !origin.lines.skipped.isEmpty else { return }
             for loop in 0..<loops
-            where lane.slots.hasFree(on: loop) && !lane.slots.isReady[loop] && loop != own {
-                ready[loop].append(lane)
-                lane.slots.isReady[loop] = true
+            where origin.slots.hasFree(on: loop) && !origin.slots.isReady[loop] && loop != own {
+                ready[loop].append(origin)
+                origin.slots.isReady[loop] = true
                 effects.wake.insert(loop)
             }
         }
@@ -170,42 +170,42 @@ extension OriginScheduler {
         mutating func release(
             _ release: Release, on loop: Int, _ effects: inout Effects, now: Double
         ) {
-            let lane = release.lane
-            lane.slots.active[loop] -= 1
-            lane.usedAt = now
+            let origin = release.origin
+            origin.slots.active[loop] -= 1
+            origin.usedAt = now
             slots.release(on: loop)
             leaveClass(release, &effects, now: now)
-            lane.limits?.pacer?.end(release.transfer, now: now)
+            origin.limits?.pacer?.end(release.transfer, now: now)
             var decision: AdaptiveConcurrency.Decision?
             switch release.ending {
             case .ended(let seconds):
                 let progress = AdaptiveConcurrency.Progress(
-                    receivedBytes: lane.receivedBytes,
-                    isFull: lane.slots.isFull(with: lane.slots.activeTotal + 1)
-                        && lane.lines.pending > 0,
+                    receivedBytes: origin.receivedBytes,
+                    isFull: origin.slots.isFull(with: origin.slots.activeTotal + 1)
+                        && origin.lines.pending > 0,
                     seconds: seconds)
-                decision = lane.speed.ended(progress, now: now)
+                decision = origin.speed.ended(progress, now: now)
             case .overload(let overload, let startedAt):
-                decision = lane.speed.failed(overload, startedAt: startedAt, now: now)
+                decision = origin.speed.failed(overload, startedAt: startedAt, now: now)
             case .silent: break
             }
             if let decision {
-                lane.layOut(connections: slots.connections)
+                origin.layOut(connections: slots.connections)
                 // All loops may use the added slots.
                 if decision.kind == .raised { effects.wake.formUnion(0..<loops) }
-                markReady(lane, but: loop, &effects, now: now)
+                markReady(origin, but: loop, &effects, now: now)
             }
             if release.coolingSeconds > 0 {
-                cool(lane, forSeconds: release.coolingSeconds, &effects, now: now)
+                cool(origin, forSeconds: release.coolingSeconds, &effects, now: now)
             }
-            if lane.isLimited {
-                review(lane, &effects, now: now)
-            } else if !lane.lines.skipped.isEmpty, lane.slots.hasFree(on: loop),
-                !lane.slots.isReady[loop]
+            if origin.isLimited {
+                review(origin, &effects, now: now)
+            } else if !origin.lines.skipped.isEmpty, origin.slots.hasFree(on: loop),
+                !origin.slots.isReady[loop]
             {
                 // For the loop itself, which takes next.
-                ready[loop].append(lane)
-                lane.slots.isReady[loop] = true
+                ready[loop].append(origin)
+                origin.slots.isReady[loop] = true
             }
         }
 
@@ -213,21 +213,21 @@ extension OriginScheduler {
             _ waiting: Waiting, on loop: Int, later: Bool, _ effects: inout Effects, now: Double
         ) -> Move {
             guard !cancellations.contains(waiting.transfer) else { return .cancelled }
-            let lane = waiting.lane
-            if !later, let slotClass = openClass(of: lane, on: loop),
-                case .now = lane.admit(waiting.transfer.id, on: loop, now: now)
+            let origin = waiting.origin
+            if !later, let slotClass = openClass(of: origin, on: loop),
+                case .now = origin.admit(waiting.transfer.id, on: loop, now: now)
             {
                 enter(slotClass, waiting, on: loop, now: now)
-                occupy(lane, on: loop, &effects, now: now)
+                occupy(origin, on: loop, &effects, now: now)
                 return .start
             }
-            lane.lines.skipped.prepend(waiting)
-            lane.lines.pending += 1
+            origin.lines.skipped.prepend(waiting)
+            origin.lines.pending += 1
             waitingCount += 1
             if later {
-                review(lane, at: lane.connections.crowd(now: now), &effects)
+                review(origin, at: origin.connections.crowd(now: now), &effects)
             } else {
-                review(lane, &effects, now: now)
+                review(origin, &effects, now: now)
             }
             return .waits
         }

@@ -39,7 +39,7 @@ final class OriginScheduler: Sendable {
 
     /// A transfer that has left its slot.
     struct Release {
-        var lane: OriginState
+        var origin: OriginState
         var transfer: UInt64
         var ending: Ending
         /// Cooldown that the origin requested with Retry-After, in seconds.
@@ -78,9 +78,9 @@ final class OriginScheduler: Sendable {
         state.withLock { state in
             guard !state.cancellations.isClosed else { return false }
             for transfer in transfers {
-                let lane = state.lane(ofURL: transfer.request.url, now: now)
-                lane.lines.pending += 1
-                state.queue.append(Waiting(transfer: transfer, lane: lane))
+                let origin = state.origin(ofURL: transfer.request.url, now: now)
+                origin.lines.pending += 1
+                state.queue.append(Waiting(transfer: transfer, origin: origin))
             }
             state.waitingCount += transfers.count
             return true
@@ -148,7 +148,7 @@ final class OriginScheduler: Sendable {
         case cancelled
     }
 
-    /// Moves a transfer from its slot to one in `waiting`'s lane. Without a free slot, or if it
+    /// Moves a transfer from its slot to one at `waiting`'s origin. Without a free slot, or if it
     /// must start `later`, it waits at the front.
     func move(
         _ waiting: Waiting, from release: Release, on loop: Int, later: Bool, now: Double
@@ -161,31 +161,31 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Returns the lane of a URL's origin.
-    func lane(ofURL url: String, now: Double) -> OriginState {
-        state.withLock { $0.lane(ofURL: url, now: now) }
+    /// Returns a URL's origin.
+    func origin(ofURL url: String, now: Double) -> OriginState {
+        state.withLock { $0.origin(ofURL: url, now: now) }
     }
 
     // MARK: Limits
 
     /// Sets an origin's limits until `deadline`; limits without any bound remove all.
     func setLimits(
-        _ limits: OriginAllowance, of origin: String, until deadline: Double, now: Double
+        _ limits: OriginAllowance, of name: String, until deadline: Double, now: Double
     ) -> Effects {
         state.withLock { state in
             var effects = Effects()
-            state.setLimits(limits, of: origin, until: deadline, &effects, now: now)
+            state.setLimits(limits, of: name, until: deadline, &effects, now: now)
             return effects
         }
     }
 
     /// Removes the limits of those of the origins that have some.
-    func liftLimits(of origins: Set<String>, now: Double) -> Effects {
+    func liftLimits(of names: Set<String>, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
-            for lane in state.limited where lane.limits != nil && origins.contains(lane.origin) {
+            for origin in state.limited where origin.limits != nil && names.contains(origin.name) {
                 state.setLimits(
-                    OriginAllowance(), of: lane.origin, until: now, &effects, now: now)
+                    OriginAllowance(), of: origin.name, until: now, &effects, now: now)
             }
             return effects
         }
@@ -196,8 +196,8 @@ final class OriginScheduler: Sendable {
 
     /// Stops using the quota `number` of an idle origin; returns false if the origin has work or a
     /// newer quota.
-    func giveUp(_ origin: String, number: Int64) -> Bool {
-        state.withLock { $0.giveUp(origin, number: number) }
+    func giveUp(_ name: String, number: Int64) -> Bool {
+        state.withLock { $0.giveUp(name, number: number) }
     }
 
     var isAnyLimited: Bool { state.withLock { $0.limited.contains { $0.limits != nil } } }
@@ -206,8 +206,9 @@ final class OriginScheduler: Sendable {
     func cool(_ origins: [(origin: String, seconds: Double)], now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
-            for (origin, seconds) in origins {
-                state.cool(state.lane(origin, now: now), forSeconds: seconds, &effects, now: now)
+            for (name, seconds) in origins {
+                state.cool(
+                    state.origin(named: name, now: now), forSeconds: seconds, &effects, now: now)
             }
             return effects
         }
@@ -215,14 +216,14 @@ final class OriginScheduler: Sendable {
 
     /// Ends cooldowns reported until `reportedAt`, because work for these origins was leased
     /// afterwards.
-    func warm(_ origins: Set<String>, reportedUntil reportedAt: Double, now: Double) -> Effects {
+    func warm(_ names: Set<String>, reportedUntil reportedAt: Double, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
-            for origin in origins {
-                guard let lane = state.lanes[origin], let cooling = lane.cooling,
+            for name in names {
+                guard let origin = state.origins[name], let cooling = origin.cooling,
                     cooling.reportedAt <= reportedAt
                 else { continue }
-                state.warm(lane, &effects, now: now)
+                state.warm(origin, &effects, now: now)
             }
             return effects
         }
@@ -230,7 +231,7 @@ final class OriginScheduler: Sendable {
 
     func coolingOrigins(now: Double) -> Set<String> {
         state.withLock { state in
-            Set(state.limited.filter { ($0.cooling?.until ?? 0) > now }.map(\.origin))
+            Set(state.limited.filter { ($0.cooling?.until ?? 0) > now }.map(\.name))
         }
     }
 
@@ -238,28 +239,28 @@ final class OriginScheduler: Sendable {
     var isAnyCooling: Bool { state.withLock { $0.limited.contains { $0.cooling != nil } } }
 
     /// Returns whether a transfer's request may be sent now.
-    func maySend(_ lane: OriginState, _ transfer: UInt64, now: Double) -> (Bool, Effects) {
+    func maySend(_ origin: OriginState, _ transfer: UInt64, now: Double) -> (Bool, Effects) {
         state.withLock { state in
             var effects = Effects()
-            if let cooling = lane.cooling, cooling.until > now { return (false, effects) }
-            guard let limits = lane.limits else { return (true, effects) }
+            if let cooling = origin.cooling, cooling.until > now { return (false, effects) }
+            guard let limits = origin.limits else { return (true, effects) }
             guard limits.maxActive(now) > 0 else { return (false, effects) }
-            let maySend = lane.limits?.pacer?.sent(transfer, now: now) ?? true
+            let maySend = origin.limits?.pacer?.sent(transfer, now: now) ?? true
             // The time for the next request is known only now.
-            if limits.pacer != nil, !lane.lines.skipped.isEmpty {
-                state.review(lane, &effects, now: now)
+            if limits.pacer != nil, !origin.lines.skipped.isEmpty {
+                state.review(origin, &effects, now: now)
             }
             return (maySend, effects)
         }
     }
 
     /// Records that the response to a transfer's request has begun.
-    func answered(_ lane: OriginState, _ transfer: UInt64, now: Double) -> Effects {
+    func answered(_ origin: OriginState, _ transfer: UInt64, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
-            guard lane.limits?.pacer != nil else { return effects }
-            lane.limits?.pacer?.answered(transfer, now: now)
-            if !lane.lines.skipped.isEmpty { state.review(lane, &effects, now: now) }
+            guard origin.limits?.pacer != nil else { return effects }
+            origin.limits?.pacer?.answered(transfer, now: now)
+            if !origin.lines.skipped.isEmpty { state.review(origin, &effects, now: now) }
             return effects
         }
     }
@@ -268,35 +269,35 @@ final class OriginScheduler: Sendable {
 
     /// Returns whether a connection may be opened for a transfer. If not, an idle one of the loop
     /// is marked for closing.
-    func mayOpen(_ lane: OriginState, on loop: Int, now: Double) -> (Bool, Effects) {
+    func mayOpen(_ origin: OriginState, on loop: Int, now: Double) -> (Bool, Effects) {
         state.withLock { state in
             var effects = Effects()
-            return (state.mayOpen(lane, on: loop, &effects, now: now), effects)
+            return (state.mayOpen(origin, on: loop, &effects, now: now), effects)
         }
     }
 
     /// Returns the open descriptors that were created for a transfer.
-    func sockets(of transfer: UInt64, _ lane: OriginState) -> [Int32] {
+    func sockets(of transfer: UInt64, _ origin: OriginState) -> [Int32] {
         state.withLock { _ in
-            lane.connections.sockets.filter { $0.transfer == transfer && $0.descriptor >= 0 }.map(
+            origin.connections.sockets.filter { $0.transfer == transfer && $0.descriptor >= 0 }.map(
                 \.descriptor)
         }
     }
 
-    func opened(_ socket: LaneSocket, _ lane: OriginState) {
-        state.withLock { _ in lane.connections.add(socket) }
+    func opened(_ socket: OriginSocket, _ origin: OriginState) {
+        state.withLock { _ in origin.connections.add(socket) }
     }
 
     /// Records that libcurl closes a socket; `counts` is true if the peer may not know yet.
-    func closed(_ descriptor: Int32, _ lane: OriginState, counts: Bool, now: Double) -> Effects {
+    func closed(_ descriptor: Int32, _ origin: OriginState, counts: Bool, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
-            state.closed(descriptor, lane, counts: counts, &effects, now: now)
+            state.closed(descriptor, origin, counts: counts, &effects, now: now)
             return effects
         }
     }
 
-    /// Actions for a loop at one lane.
+    /// Actions for a loop at one origin.
     struct Settlement {
         /// Number of transfers to end.
         var ending = 0
@@ -304,18 +305,18 @@ final class OriginScheduler: Sendable {
         var closing: [Int32] = []
     }
 
-    /// Removes and returns the lanes that a loop must settle.
+    /// Removes and returns the origins that a loop must settle.
     func unsettled(on loop: Int) -> [OriginState] {
         state.withLock { $0.takeUnsettled(on: loop) }
     }
 
-    /// Returns a loop's actions for a lane. `busy` are the sockets that its `transfers` use. The
+    /// Returns a loop's actions for an origin. `busy` are the sockets that its `transfers` use. The
     /// connections in `closing` count as closed from now on.
     func settle(
-        _ lane: OriginState, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
+        _ origin: OriginState, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
     ) -> Settlement {
         state.withLock { state in
-            state.settle(lane, on: loop, busy: busy, transfers: transfers, now: now)
+            state.settle(origin, on: loop, busy: busy, transfers: transfers, now: now)
         }
     }
 

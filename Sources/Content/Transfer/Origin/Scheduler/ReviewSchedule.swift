@@ -3,8 +3,8 @@
 struct ReviewSchedule {
     /// Time of the next tick, as far as requested.
     private var tickAt = Double.infinity
-    /// Lanes with a `reviewAt`.
-    private var lanes: [OriginState] = []
+    /// Origins with a `reviewAt`.
+    private var origins: [OriginState] = []
     private var sampledAt = 0.0
 
     /// Time between two samples.
@@ -19,25 +19,25 @@ struct ReviewSchedule {
         return true
     }
 
-    /// Begins a tick: from now on the next one must be requested. Removes and returns the lanes whose review is due.
+    /// Begins a tick: from now on the next one must be requested. Removes and returns the origins whose review is due.
     mutating func beginTick(now: Double) -> [OriginState] {
         tickAt = .infinity
-        let due = lanes.filter { ($0.reviewAt ?? 0) <= now }
-        lanes.removeAll { ($0.reviewAt ?? 0) <= now }
-        for lane in due { lane.reviewAt = nil }
+        let due = origins.filter { ($0.reviewAt ?? 0) <= now }
+        origins.removeAll { ($0.reviewAt ?? 0) <= now }
+        for origin in due { origin.reviewAt = nil }
         return due
     }
 
     // MARK: Reviews
 
-    /// Adds a review of a lane, at the given time or earlier.
-    mutating func add(_ lane: OriginState, at time: Double) {
-        if lane.reviewAt == nil { lanes.append(lane) }
-        lane.reviewAt = min(lane.reviewAt ?? .infinity, time)
+    /// Adds a review of an origin, at the given time or earlier.
+    mutating func add(_ origin: OriginState, at time: Double) {
+        if origin.reviewAt == nil { origins.append(origin) }
+        origin.reviewAt = min(origin.reviewAt ?? .infinity, time)
     }
 
     /// Time of the next review; nil without any.
-    var nextReviewAt: Double? { lanes.compactMap(\.reviewAt).min() }
+    var nextReviewAt: Double? { origins.compactMap(\.reviewAt).min() }
 
     // MARK: Samples
 

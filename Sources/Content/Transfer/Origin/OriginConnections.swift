@@ -1,5 +1,5 @@
 /// A connection to an origin, from the creation of its socket until it no longer counts.
-struct LaneSocket {
+struct OriginSocket {
     /// -1 once libcurl has closed it.
     var descriptor: Int32
     var loop: Int
@@ -12,8 +12,8 @@ struct LaneSocket {
 }
 
 /// The connections to one origin.
-struct LaneConnections {
-    private(set) var sockets: [LaneSocket] = []
+struct OriginConnections {
+    private(set) var sockets: [OriginSocket] = []
     /// A transfer that was allowed to start got no connection; none tries again before then.
     private(set) var crowdedUntil = 0.0
 
@@ -31,7 +31,7 @@ struct LaneConnections {
     }
 
     /// Returns the closing connections that still count.
-    func closing(now: Double) -> [LaneSocket] {
+    func closing(now: Double) -> [OriginSocket] {
         sockets.filter { $0.closingUntil.map { $0 > now } ?? false }
     }
 
@@ -40,7 +40,7 @@ struct LaneConnections {
         sockets.compactMap(\.closingUntil).filter { $0 > now }.min()
     }
 
-    mutating func add(_ socket: LaneSocket) { sockets.append(socket) }
+    mutating func add(_ socket: OriginSocket) { sockets.append(socket) }
 
     /// Records that libcurl closes a socket, which counts for a moment if `counts`. Returns false
     /// for an unknown one.
