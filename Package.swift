@@ -93,7 +93,9 @@ let package = Package(
         library("Base/Schedule", ["Model"]),
         library("Base/CommandLine", ["Rendering", "Text"]),
         library("Base/Configuration", ["CommandLine", "JSON", "Model", "Text"]),
-        library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Model", "Text"]),
+        library(
+            "Base/Services",
+            ["CLinux", "CommandLine", "EventLoop", "Model", "Statistics", "Text"]),
         library("Base/Metrics", ["Services"]),
 
         // Planning. Capacity plans: Planner calculates, PlanReport formats. Templates has symbolic links
@@ -229,7 +231,7 @@ let package = Package(
         tests("HTTPServer", ["CSSL", "TLS"]),
         tests("XML"),
         tests("Gzip"),
-        tests("Model", ["API", "Transfer"]),
+        tests("Model", ["API", "Statistics", "Transfer"]),
         tests("API", ["Model", "Statistics"]),
         tests("WebURL", ["Model", "Statistics"]),
         tests("Statistics"),

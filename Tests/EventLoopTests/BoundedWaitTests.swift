@@ -51,6 +51,12 @@ import Testing
         #expect(await late == nil)
     }
 
+    @Test func anyNumberOfWaitsIncludesNone() async {
+        await waitForFirst(of: [])
+        let long = (0..<20).map { _ in { @Sendable in await Self.untilCancelled() } }
+        await waitForFirst(of: [{}] + long)
+    }
+
     @Test func theFirstOfSeveralEndsTheOthers() async {
         let ended = Atomic<Int>(0)
         await waitForFirst(

@@ -33,7 +33,7 @@ struct QueueFixture {
             pool: pool,
             // No delay between tries: what waits is then due at once, and no test sleeps.
             settings: JobQueue.Settings(
-                leaseSeconds: 30, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9)),
+                leaseSeconds: 30, retry: Backoff(firstSeconds: 1e-9, maxSeconds: 1e-9)),
             random: SeededRandom(seed: 1))
     }
 

@@ -2,6 +2,7 @@ import API
 internal import Curl
 internal import FoundationEssentials
 package import Model
+package import Services
 import Synchronization
 
 /// Sends requests to a cluster's coordinators over HTTP, to one of several endpoints.
@@ -22,6 +23,7 @@ package final class CoordinatorClient: Sendable {
     private let current = Atomic<Int>(0)
     let loop: RequestLoop
     private let retrySeconds: Double
+    private let delays: RetryDelays
     let timeoutSeconds: Double
     /// Source of the token; nil without one.
     private let tokenSource: String?
@@ -38,10 +40,12 @@ package final class CoordinatorClient: Sendable {
     ///   - trace: the trace of all its requests; nil lets the coordinator begin one for each.
     ///   - maximumConnections: maximum number of connections; further requests wait.
     ///   - isProbe: true for a client that only calls `look`.
+    ///   - delays: between the attempts at a request.
     package init(
         endpoints: String, token: AccessToken? = nil, retrySeconds: Double = 30,
         timeoutSeconds: Double = 30, tls: CoordinatorTLS = CoordinatorTLS(),
-        trace: TraceContext? = nil, maximumConnections: Int = 16, isProbe: Bool = false
+        trace: TraceContext? = nil, maximumConnections: Int = 16, isProbe: Bool = false,
+        delays: RetryDelays = RetryDelays(Backoff(firstSeconds: 0.1, maxSeconds: 5))
     ) throws(Failure) {
         var parsed: [String] = []
         for part in endpoints.split(separator: ",") {
@@ -52,6 +56,7 @@ package final class CoordinatorClient: Sendable {
         }
         self.endpoints = parsed
         self.retrySeconds = retrySeconds
+        self.delays = delays
         self.timeoutSeconds = timeoutSeconds
         tokenSource = token.map { $0.source ?? "this process" }
         let types = [WireFormat.rows, .json].map(\.contentType).joined(separator: ", ")
@@ -189,7 +194,7 @@ package final class CoordinatorClient: Sendable {
     ) async throws(Failure) -> WireBody {
         let retrySeconds = call.retrySeconds ?? retrySeconds
         let mayRepeat = retrySeconds > 0
-        var backoff = Backoff(forSeconds: retrySeconds)
+        var attempts = Attempts(delays, forSeconds: retrySeconds)
         let end = ContinuousClock.now + .seconds(Self.catalogSeconds)
         while true {
             let failure: Failure
@@ -202,10 +207,10 @@ package final class CoordinatorClient: Sendable {
             }
             let now = ContinuousClock.now
             if call.isOfCatalog, !isUnsent, now - begin > .seconds(retrySeconds), now < end {
-                backoff = Backoff(forSeconds: retrySeconds)
+                attempts = Attempts(delays, forSeconds: retrySeconds)
             }
             guard mayRepeat, failure.code.isOfUnavailableCluster, !Task.isCancelled,
-                let delay = backoff.next()
+                let delay = attempts.next()
             else { throw failure }
             do {
                 try await Task.sleep(for: delay)
@@ -303,22 +308,21 @@ package final class CoordinatorClient: Sendable {
     }
 }
 
-/// Delays between attempts: random between zero and a bound that doubles ("full jitter").
-struct Backoff {
-    private static let firstSeconds = 0.1
-    private static let longestSeconds = 5.0
-
+/// The attempts at one request, until its time is over.
+private struct Attempts {
+    private let delays: RetryDelays
     private let deadline: ContinuousClock.Instant
-    private var boundSeconds = Self.firstSeconds
+    private var count = 0
 
-    init(forSeconds seconds: Double) {
+    init(_ delays: RetryDelays, forSeconds seconds: Double) {
+        self.delays = delays
         deadline = ContinuousClock.now + .seconds(seconds)
     }
 
-    /// Returns the next delay; nil if it would end after the deadline.
+    /// Returns the delay before the next one; nil if it would end after the deadline.
     mutating func next() -> Duration? {
-        let delay = Duration.seconds(Double.random(in: 0...boundSeconds))
-        boundSeconds = min(boundSeconds * 2, Self.longestSeconds)
+        count += 1
+        let delay = Duration.seconds(delays.seconds(attempt: count))
         return ContinuousClock.now + delay < deadline ? delay : nil
     }
 }

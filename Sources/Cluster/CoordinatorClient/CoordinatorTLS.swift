@@ -31,17 +31,19 @@ enum TLSFailure {
         case .untrusted: return (.clusterUntrustedCertificate, detail)
         case nil: break
         }
-        if detail.contains("wrong version number") {
-            return (.clusterNotTLS, "the server does not speak TLS")
+        switch TLSReason(detail: detail) {
+        case .notTLS: return (.clusterNotTLS, "the server does not speak TLS")
+        case .alert(let number):
+            guard let alert = alerts[number] else { return nil }
+            return (.clusterClientCertificate, "the coordinator ended the handshake: \(alert)")
+        case .other, nil: return nil
         }
-        // The alerts about a client's certificate (RFC 8446, 6.2), in OpenSSL's words.
-        let alerts = [
-            "certificate required", "bad certificate", "unknown ca", "certificate expired",
-            "unsupported certificate", "certificate unknown", "handshake failure",
-        ]
-        guard let alert = alerts.first(where: { detail.contains("alert \($0)") }) else {
-            return nil
-        }
-        return (.clusterClientCertificate, "the coordinator ended the handshake: \(alert)")
     }
+
+    /// The alerts about a client's certificate (RFC 8446, 6.2).
+    private static let alerts = [
+        40: "handshake failure", 42: "bad certificate", 43: "unsupported certificate",
+        45: "certificate expired", 46: "certificate unknown", 48: "unknown ca",
+        116: "certificate required",
+    ]
 }

@@ -1,6 +1,5 @@
-import Model
+package import Model
 package import Postgres
-package import Services
 package import Statistics
 
 /// The PostgreSQL queues: one object per subject, with its parts, over one pool of connections.
@@ -14,7 +13,7 @@ package final class JobQueue: Sendable {
         /// Time for which a lease holds without a heartbeat, in seconds, 1 to 3,600.
         package var leaseSeconds: Double
         /// Delays between the attempts of one job.
-        package var retry: RetryPolicy
+        package var retry: Backoff
         package var breaker: Breaker
         /// Days after which ended catalogs are deleted, from 1; nil for never.
         package var retentionDays: Int?
@@ -40,7 +39,7 @@ package final class JobQueue: Sendable {
         package var machine: String?
 
         package init(
-            leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy(),
+            leaseSeconds: Double = 30, retry: Backoff = Backoff(),
             breaker: Breaker = Breaker(), retentionDays: Int? = nil
         ) {
             precondition((1...3_600).contains(leaseSeconds))
@@ -96,7 +95,8 @@ package final class JobQueue: Sendable {
         let limits = KnownLimits(database: database)
         let quotas = Quotas(
             database: database, limits: limits, leaseSeconds: settings.leaseSeconds)
-        let closedSites = ClosedSites(database: database, limits: limits)
+        let shared = SharedFiles(database: database)
+        let closedSites = ClosedSites(database: database, limits: limits, shared: shared)
         self.settings = settings
         self.database = database
         catalogs = Catalogs(
@@ -104,13 +104,14 @@ package final class JobQueue: Sendable {
         jobs = Jobs(
             database: database, settings: settings, random: random, queues: queues,
             quotas: quotas, closedSites: closedSites)
-        files = SiteFiles(database: database, leaseSeconds: settings.leaseSeconds)
+        files = SiteFiles(
+            database: database, leaseSeconds: settings.leaseSeconds, shared: shared)
         origins = Origins(
             database: database, limits: limits, mirrors: MirrorMoves(database: database),
             neighbours: Neighbours(
                 database: database, patienceSeconds: settings.neighbourSeconds))
         sites = Sites(
-            database: database, limits: limits, closed: closedSites, quotas: quotas,
+            database: database, limits: limits, closed: closedSites, shared: shared, quotas: quotas,
             checksums: ChecksumFiles(database: database),
             volumes: SiteVolumes(database: database),
             audits: SiteAudits(

@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
-import Model
+package import Model
 import Rendering
-import Services
+package import Services
 import Synchronization
 package import Transfer
 
@@ -42,20 +42,32 @@ package final class ListDownloader: Sendable {
         var deadline: ContinuousClock.Instant?
     }
 
+    /// A command or job waits for the list, so the delays are short.
+    package static let backoff = Backoff(maxSeconds: 10, retryAfterLimitSeconds: 60)
+
     private let host: Host
     private let limits: Limits
+    private let delays: RetryDelays
     private let state = Mutex(State())
 
     /// Creates the downloader of a command; the first fetch starts its engine.
-    package init(_ options: TransferEngine.Options, limits: Limits = Limits()) {
+    package init(
+        _ options: TransferEngine.Options, limits: Limits = Limits(),
+        delays: RetryDelays = RetryDelays(ListDownloader.backoff)
+    ) {
         host = .command(options)
         self.limits = limits
+        self.delays = delays
     }
 
     /// Creates the downloader of a worker.
-    package init(_ engine: TransferEngine, group: String, limits: Limits = Limits()) {
+    package init(
+        _ engine: TransferEngine, group: String, limits: Limits = Limits(),
+        delays: RetryDelays = RetryDelays(ListDownloader.backoff)
+    ) {
         host = .worker(engine, group: group)
         self.limits = limits
+        self.delays = delays
     }
 
     private var group: String {
@@ -99,7 +111,6 @@ package final class ListDownloader: Sendable {
         _ url: String, isPage: Bool = false, unless validator: String? = nil
     ) async throws(Failure) -> Download {
         let (file, start, deadline) = try begin()
-        var random = SystemRandomNumberGenerator()
         var attempt = 1
         while true {
             let sink = SpoolSink(file, at: start)
@@ -131,11 +142,8 @@ package final class ListDownloader: Sendable {
                 guard case .attempts(let most) = failure.code.row.retry,
                     attempt < min(most, limits.attempts)
                 else { throw failure }
-                let delay = RetryPolicy(
-                    baseSeconds: 0.5, capSeconds: 10, retryAfterLimitSeconds: 60
-                )
-                .delaySeconds(
-                    attempt: attempt, retryAfter: result.retryAfterSeconds, using: &random)
+                let delay = delays.seconds(
+                    attempt: attempt, retryAfter: result.retryAfterSeconds)
                 await pause(seconds: min(delay, left))
                 attempt += 1
             }

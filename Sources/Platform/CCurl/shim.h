@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -248,6 +250,11 @@ static inline long dray_easy_response_code(CURL *easy) {
 static inline long dray_easy_verify_result(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &value) == CURLE_OK ? value : 0;
+}
+
+/// The reason of an error code of OpenSSL's TLS, one of SSL_R_…; 0 for a code of another part.
+static inline int dray_tls_reason(unsigned long code) {
+    return ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
 }
 
 /// When the peer's certificate expires, in seconds since 1970; -1 if unknown. Needs

@@ -312,7 +312,8 @@ package final class CurlEasy {
     }
 
     /// For a transfer that ended with `.receiveFailed`: true if its chunks or trailers are invalid
-    /// (RFC 9112, 7.1). libcurl has only words for it, which differ from version 8 on.
+    /// (RFC 9112, 7.1). libcurl has only words for it, which differ from version 8 on: its code and
+    /// `errno` are those of any failed read.
     package var hasBrokenChunks: Bool {
         errorDetail.hasSuffix("in chunked-encoding") || errorDetail.hasPrefix("chunk ")
     }

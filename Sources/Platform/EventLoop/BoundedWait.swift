@@ -1,5 +1,10 @@
 /// Waits for the first of several waits and cancels the others, which must then end.
 package func waitForFirst(of waits: (@Sendable () async -> Void)...) async {
+    await waitForFirst(of: waits)
+}
+
+/// Does the same for any number of waits; without one it returns at once.
+package func waitForFirst(of waits: [@Sendable () async -> Void]) async {
     await withTaskGroup(of: Void.self) { group in
         for wait in waits { group.addTask { await wait() } }
         await group.next()

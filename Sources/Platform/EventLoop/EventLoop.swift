@@ -9,6 +9,9 @@ internal import Synchronization
 /// descriptors, due timers, the inbox, idle work, then the end-of-tick hooks.
 ///
 /// The loop is also a serial executor, so an actor can live on it.
+///
+/// Two locks: that of the inbox is held for moments, in each tick and each `execute`; that of the
+/// thread is held by `shutdown` until the thread has ended, so that every caller returns after it.
 package final class EventLoop: Sendable {
     let inbox = Mutex(LoopInbox())
     /// `pthread_self()` of the thread that now runs the loop's work; 0 before it starts.

@@ -55,8 +55,8 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
     package var isLockTimeout: Bool { sqlState == "55P03" }
 
     /// True if a connection failed because of TLS: the server's certificate is not trusted or for
-    /// another name, a file of TLS cannot be used, or the server speaks no TLS. Judged by libpq's
-    /// messages, which have no code.
+    /// another name, a file of TLS cannot be used, or the server speaks no TLS. Decided by libpq's
+    /// messages: without a connection it has no code.
     package var isTLSFailure: Bool {
         kind == .cannotConnect
             && ["certificate", "SSL error", "does not support SSL"].contains {

@@ -246,6 +246,13 @@ private final class Reading {
         return input.cur >= input.end
     }
 
+    /// True if the last byte that was read is an ampersand.
+    private var isAfterAmpersand: Bool {
+        guard let input = parser?.pointee.input?.pointee, let cur = input.cur, cur > input.base
+        else { return false }
+        return cur[-1] == UInt8(ascii: "&")
+    }
+
     func refuse(_ what: String) {
         stop(XMLError(reason: .refused, detail: what, line: line))
     }
@@ -260,17 +267,16 @@ private final class Reading {
         {
             return
         }
-        let message = error.message.map { String(cString: $0) } ?? "it is not well-formed"
         // libxml2 reports extra content, or the content that it expected.
         let isInRoot =
             reported == 0 && error.code != XML_ERR_DOCUMENT_EMPTY.rawValue
             && [XML_PARSER_START_TAG, XML_PARSER_ATTRIBUTE_VALUE].contains {
                 $0 == parser?.pointee.instate
             }
-        // libxml2 has only words for the second one: its code is that of any missing name.
+        // The second code is that of any missing name.
         let isLoneAmpersand =
             error.code == XML_ERR_ENTITYREF_SEMICOL_MISSING.rawValue
-            || message.hasPrefix("xmlParseEntityRef: no name")
+            || error.code == XML_ERR_NAME_REQUIRED.rawValue && isAfterAmpersand
         let isCut = isAtEnd && (depth > 0 || isInRoot)
         let text =
             isLoneAmpersand && !(isCut && isAtLastByte)

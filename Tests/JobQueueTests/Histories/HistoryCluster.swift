@@ -50,7 +50,7 @@ struct HistoryCluster: Sendable {
         coordinators = pools.map {
             // Leases and delays end by steps, not by the clock.
             var settings = JobQueue.Settings(
-                leaseSeconds: 3_600, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9))
+                leaseSeconds: 3_600, retry: Backoff(firstSeconds: 1e-9, maxSeconds: 1e-9))
             // What is moved to a mirror ends as it would have with its own origin.
             settings.maxAttemptsAtMirrors = 0
             settings.freshURLSeconds = 86_400

@@ -129,9 +129,7 @@ extension QueueModel {
                             + (row.failure?.rawValue ?? "none"))
                 }
             }
-            var totals = its.totals
-            if catalog.hasCancelledOthers { totals.cancelled = catalog.totals.cancelled }
-            compare("c\(number) totals", catalog.totals, totals)
+            compare("c\(number) totals", catalog.totals, its.totals)
             compare("c\(number) files", Self.files(listed), its.files)
         }
         return found

@@ -47,6 +47,40 @@ import Testing
         }
     }
 
+    /// It is not among the catalog's counts before the next start, so it ends nothing.
+    @Test func anAssetThatWasAddedAfterTheStartIsNotCounted() async throws {
+        try await F.with("cancel_added") { fixture in
+            let submissions = fixture.queue.catalogs.submissions
+            let handle = try await submissions.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await submissions.add(
+                files(1...2), to: handle.id, generation: handle.generation)
+            try await submissions.start(handle.id, generation: handle.generation)
+            try await submissions.add(
+                files(2...3), to: handle.id, generation: handle.generation)
+            try await submissions.interrupt(handle.id)
+            for (name, cancelled) in [("f3", nil), ("f2", 1)] as [(String, Int?)] {
+                let answer = try await apply(fixture, .cancel, handle.id, asset: name)
+                #expect(answer.assets == 1)
+                let totals = try await fixture.queue.catalogs.status(of: handle.id).totals
+                #expect(totals.assets == 2 && totals.cancelled == cancelled)
+            }
+            let counted = try await fixture.pool.query(
+                "SELECT sum(assets_cancelled)::bigint FROM outcome"
+            ).firstRow?.int64(0)
+            #expect(counted == 2)
+            // Its removal takes nothing off the counts either.
+            _ = try await apply(fixture, .remove, handle.id, asset: "f3")
+            var totals = try await fixture.queue.catalogs.status(of: handle.id).totals
+            #expect(totals.assets == 2 && totals.cancelled == 1)
+
+            _ = try await apply(fixture, .retry, handle.id)
+            try await fixture.drain()
+            totals = try await fixture.queue.catalogs.status(of: handle.id).totals
+            #expect(totals.completed == 2 && totals.cancelled == nil)
+        }
+    }
+
     @Test func cancellingOneAssetLeavesTheOthers() async throws {
         try await F.with("cancel_asset") { fixture in
             let catalog = try await fixture.submit(files(1...3))

@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    /// A file of two catalogs counts for each, and goes with the second.
+    /// A file that one catalog leaves to another goes with the second.
     @Test func whatAnotherCatalogNeedsIsCountedThere() async throws {
         try await F.with("stored_shared") { fixture in
             let first = try await fixture.submit(files(1...1))

@@ -9,186 +9,6 @@ import Testing
 @testable import Worker
 
 @Suite struct AuditTests {
-    /// Starts an audit of the cluster's only site, and waits for its end.
-    private func audit(
-        _ cluster: Cluster, deep: Bool = true, repair: Bool = false
-    ) async throws -> SiteAuditStatus {
-        let site = "file://\(cluster.edge.path)"
-        var status = try await cluster.client.create(
-            SiteAuditSubmission(site: site, isDeep: deep, repairs: repair))
-        try await waitUntil(deadlineSeconds: 60, "the end of an audit") {
-            status = try await cluster.client.siteAudit(status.id)
-            return status.state.hasEnded
-        }
-        #expect(status.state == .completed, "\(String(describing: status.failure))")
-        return status
-    }
-
-    private func findings(
-        _ audit: SiteAuditStatus, _ cluster: Cluster
-    ) async throws -> [AuditFindingKind: Set<String>] {
-        var found: [AuditFindingKind: Set<String>] = [:]
-        var after: String?
-        repeat {
-            let page = try await cluster.client.findings(of: audit.id, after: after, limit: 300)
-            for finding in page.findings {
-                let isNew = found[finding.kind, default: []].insert(finding.path).inserted
-                #expect(isNew, "\(finding)")
-            }
-            after = page.next
-        } while after != nil
-        return found
-    }
-
-    private struct Damage {
-        var expected: [AuditFindingKind: Set<String>] = [:]
-        var foreign: [String: [UInt8]] = [:]
-        var links: [String] = []
-        /// Paths at the origin of what has to be fetched again.
-        var fetched: Set<String> = []
-    }
-
-    @Test func aThousandCorruptionsAreFoundNamedAndRepaired() async throws {
-        var random = SeededRandom(seed: 25)
-        try await Cluster.with { cluster in
-            var objects = EndToEndTests.serveTitle(cluster.origin, at: "/title")
-            var assets = [try cluster.title("/title/main.m3u8")]
-            for number in 0..<1_000 {
-                let path = "/d\(number % 7)/e\(number % 13)/f\(number)"
-                objects[path] = sampleBytes(1 + number % 300, seed: UInt64(number + 1))
-                cluster.origin.serve(path, objects[path] ?? [])
-                assets.append(try cluster.file(path))
-            }
-            let catalog = try await cluster.submit(assets)
-            _ = try await cluster.end(of: catalog)
-            let clean = try await audit(cluster)
-            #expect(clean.findings == [])
-            #expect(clean.expectedFiles == clean.checkedFiles)
-            #expect(clean.files == clean.expectedFiles)
-
-            let damage = try await corrupt(cluster, objects.keys.sorted(), &random)
-            #expect(damage.expected.values.reduce(0) { $0 + $1.count } == 1_000)
-
-            // Without repairs it reports, and changes nothing.
-            let shallow = try await audit(cluster, deep: false)
-            var found = try await findings(shallow, cluster)
-            #expect(found[.changed] == nil)
-            let told = try await audit(cluster)
-            found = try await findings(told, cluster)
-            for kind in AuditFindingKind.allCases {
-                #expect(found[kind] ?? [] == damage.expected[kind] ?? [], "\(kind)")
-                #expect(told[kind].found == Int64(damage.expected[kind]?.count ?? 0))
-                #expect(told[kind].repaired == 0)
-            }
-            #expect(try await cluster.client.status(of: catalog).state == .completed)
-
-            let before = cluster.origin.requests.count
-            let repaired = try await audit(cluster, repair: true)
-            #expect(repaired.unrepairedFiles == 0)
-            #expect(repaired[.leftover].repaired == repaired[.leftover].found)
-            _ = try await cluster.end(of: catalog)
-            for (path, body) in objects { #expect(cluster.stored(path) == body, "\(path)") }
-            for (path, body) in damage.foreign {
-                #expect(try cluster.edge.read(path) == body, "\(path)")
-            }
-            for path in damage.links {
-                let target = try FileManager.default.destinationOfSymbolicLink(
-                    atPath: cluster.edge.path(path))
-                #expect(target == "/etc/hostname")
-            }
-            // Nothing but the damaged files was fetched again.
-            let again = cluster.origin.requests.dropFirst(before).map(\.path)
-            #expect(Set(again) == damage.fetched)
-            #expect(again.count == damage.fetched.count)
-            #expect(try await cluster.checkSums("/d0/e0") > 0)
-
-            let last = try await audit(cluster)
-            found = try await findings(last, cluster)
-            #expect(found[.foreign] ?? [] == Set(damage.foreign.keys))
-            #expect(found[.symlink] ?? [] == Set(damage.links))
-            #expect(Set(found.keys) == [.foreign, .symlink])
-            #expect(
-                try await cluster.execute(
-                    "SELECT kind FROM dray.event WHERE kind LIKE 'site.%' ORDER BY id DESC LIMIT 3"
-                )
-                .contains("site.damaged"))
-        }
-    }
-
-    /// Makes a thousand random corruptions.
-    private func corrupt(
-        _ cluster: Cluster, _ paths: [String], _ random: inout SeededRandom
-    ) async throws -> Damage {
-        var damage = Damage()
-        let lease = LeaseID.random()
-        let site = try await cluster.client.sites().sites[0].id
-        try await cluster.execute(
-            "INSERT INTO dray.lost_lease (id, site_id, is_swept) VALUES ('\(lease)', \(site), true)"
-        )
-        var left = paths.shuffled(using: &random)
-        let manager = FileManager.default
-        for number in 0..<1_000 {
-            var kind = Int.random(in: 0..<8, using: &random)
-            // Each file once.
-            if left.isEmpty, kind < 4 { kind += 4 }
-            let path = kind < 4 ? left.removeLast() : ""
-            let key = cluster.root + path
-            let file = cluster.edge.path(key)
-            switch kind {
-            case 0:
-                try manager.removeItem(atPath: file)
-                damage.expected[.missing, default: []].insert(key)
-            case 1:
-                let bytes = try cluster.edge.read(key)
-                try cluster.edge.write(
-                    bytes.prefix(Int.random(in: 0..<bytes.count, using: &random)), to: key)
-                damage.expected[.truncated, default: []].insert(key)
-            case 2:
-                var bytes = try cluster.edge.read(key)
-                let index = Int.random(in: 0..<bytes.count, using: &random)
-                bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-                try cluster.edge.write(bytes, to: key)
-                damage.expected[.changed, default: []].insert(key)
-            case 3:
-                try manager.removeItem(atPath: file)
-                try manager.createSymbolicLink(
-                    atPath: file, withDestinationPath: "/etc/hostname")
-                damage.expected[.symlink, default: []].insert(key)
-            case 4:
-                let name = [
-                    "!first", "\(cluster.root)/d1/e1/z\(number)", "z/\(number)/a",
-                    "\(cluster.root)-\(number)",
-                ]
-                let foreign = "\(name[number % 4])\(number)"
-                damage.foreign[foreign] = sampleBytes(number, seed: 7)
-                try cluster.edge.write(damage.foreign[foreign] ?? [], to: foreign)
-                damage.expected[.foreign, default: []].insert(foreign)
-            case 5:
-                let link = "\(cluster.root)/d2/link\(number)"
-                try manager.createSymbolicLink(
-                    atPath: cluster.edge.path(link), withDestinationPath: "/etc/hostname")
-                damage.links.append(link)
-                damage.expected[.symlink, default: []].insert(link)
-            case 6:
-                let name = ".dray/tmp/\(lease)-\(number)"
-                try cluster.edge.write([1, 2], to: name)
-                damage.expected[.leftover, default: []].insert(name)
-            default:
-                let multipart = MultipartID.random()
-                try await cluster.execute(
-                    """
-                    INSERT INTO dray.abandoned_multipart_file (id, site_id)
-                    VALUES ('\(multipart)', \(site))
-                    """)
-                try cluster.edge.write([3], to: ".dray/multipart/\(multipart)")
-                damage.expected[.leftover, default: []].insert(".dray/multipart/\(multipart)")
-            }
-            // The rewritten playlists come from the coordinator.
-            if kind < 4 { damage.fetched.insert(path) }
-        }
-        return damage
-    }
-
     @Test func fetchesMeanwhileAreNoFindings() async throws {
         try await Cluster.with { cluster in
             var assets: [AssetSubmission] = []
@@ -200,7 +20,7 @@ import Testing
             let catalog = try await cluster.submit(assets)
             var audits = 0
             while try await !cluster.client.status(of: catalog).state.isTerminal {
-                let found = try await findings(try await audit(cluster), cluster)
+                let found = try await cluster.findings(of: try await cluster.audit())
                 #expect(found == [:])
                 audits += 1
             }
@@ -214,12 +34,12 @@ import Testing
             _ = try await cluster.client.apply(
                 SelectionAction(.refresh, catalog: CatalogReference(catalog)))
             while try await !cluster.client.status(of: catalog).state.isTerminal {
-                let found = try await findings(try await audit(cluster), cluster)
+                let found = try await cluster.findings(of: try await cluster.audit())
                 #expect(found == [:])
                 audits += 1
             }
             #expect(audits > 0)
-            let last = try await audit(cluster)
+            let last = try await cluster.audit()
             #expect(last.findings == [])
         }
     }
@@ -275,7 +95,7 @@ import Testing
             #expect(status.state == .completed)
             #expect(status.checkedFiles == 351)
             // f0 was on a page of the dead worker.
-            let found = try await findings(status, cluster)
+            let found = try await cluster.findings(of: status)
             #expect(found == [.missing: ["\(cluster.root)/p/f99"]])
             // Its reports are late.
             await #expect { try await cluster.client.report(unfinished, of: audit.id) } throws: {

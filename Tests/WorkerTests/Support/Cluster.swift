@@ -51,7 +51,7 @@ final class Cluster {
         database = PostgresServer.database(of: url)
         // Short delays between tries; how long they are is the queue's business.
         var settings = JobQueue.Settings(
-            leaseSeconds: leaseSeconds, retry: RetryPolicy(baseSeconds: 0.01, capSeconds: 0.02))
+            leaseSeconds: leaseSeconds, retry: Backoff(firstSeconds: 0.01, maxSeconds: 0.02))
         // Audits of a few hundred files have several pages.
         settings.recordsPerAuditPage = 100
         let configuration = Coordinator.Configuration(

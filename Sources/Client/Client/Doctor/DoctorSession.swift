@@ -47,8 +47,13 @@ package final class DoctorSession: Service {
     private let subject: Subject
     private let display: LiveLines
     private let clock: any WallClock
-    private let found = Mutex<Findings?>(nil)
-    private let pending = Mutex<[DoctorCheck.Area]>([])
+    private let state = Mutex(State())
+
+    private struct State {
+        var pending: [DoctorCheck.Area] = []
+        /// Nil before the end.
+        var findings: Findings?
+    }
 
     private static let requestSeconds = 5.0
     private static let listSeconds = 6.0
@@ -66,12 +71,12 @@ package final class DoctorSession: Service {
     }
 
     /// The results; nil before the end.
-    package var findings: Findings? { found.withLock { $0 } }
+    package var findings: Findings? { state.withLock { $0.findings } }
 
     package func run() async throws {
         defer { display.end() }
         let begin = ContinuousClock.now
-        pending.withLock { $0 = DoctorCheck.Area.allCases.filter { $0 != .machine } }
+        state.withLock { $0.pending = DoctorCheck.Area.allCases.filter { $0 != .machine } }
         showPending()
         async let database = databaseFound()
         async let requests = originChecks()
@@ -100,19 +105,19 @@ package final class DoctorSession: Service {
         findings.origins = cluster.origins
         findings.webhooks = cluster.webhooks
         findings.absences = cluster.absences
-        found.withLock { $0 = findings }
+        state.withLock { [findings] in $0.findings = findings }
     }
 
     // MARK: Progress
 
     private func finish(_ areas: DoctorCheck.Area...) {
-        pending.withLock { $0.removeAll { areas.contains($0) } }
+        state.withLock { $0.pending.removeAll { areas.contains($0) } }
         showPending()
     }
 
     private func showPending() {
         guard display.mode == .live else { return }
-        let names = pending.withLock { $0.map(\.rawValue) }
+        let names = state.withLock { $0.pending.map(\.rawValue) }
         guard !names.isEmpty else { return }
         display.show(
             live: { _, _ in ["dray: checking " + names.joined(separator: ", ")] }, plain: { "" })

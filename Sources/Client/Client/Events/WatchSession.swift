@@ -29,8 +29,12 @@ package final class WatchSession: DrainableService {
     /// Prints a line.
     private let write: @Sendable (String) -> Void
     private let draining = ShutdownSignal()
-    private let work = Mutex<Task<ExitCode?, any Error>?>(nil)
-    private let result = Mutex<ExitCode?>(nil)
+    private let state = Mutex(State())
+
+    private struct State {
+        var work: Task<ExitCode?, any Error>?
+        var exitCode: ExitCode?
+    }
 
     package init(
         _ plan: Plan, write: @escaping @Sendable (String) -> Void = { Console.write($0) },
@@ -42,18 +46,18 @@ package final class WatchSession: DrainableService {
     }
 
     /// The exit code that the catalog's end determines; nil if it has not ended.
-    package var exitCode: ExitCode? { result.withLock { $0 } }
+    package var exitCode: ExitCode? { state.withLock { $0.exitCode } }
 
     package func drain() async {
         draining.trigger()
-        work.withLock { $0 }?.cancel()
+        state.withLock { $0.work }?.cancel()
     }
 
     package func run() async throws {
         let client = try makeClient()
         defer { client.shutdown() }
         let task = Task { try await self.watch(client) }
-        work.withLock { $0 = task }
+        state.withLock { $0.work = task }
         if draining.isDraining { task.cancel() }
         do {
             let code = try await withTaskCancellationHandler {
@@ -61,7 +65,7 @@ package final class WatchSession: DrainableService {
             } onCancel: {
                 task.cancel()
             }
-            result.withLock { $0 = code }
+            state.withLock { $0.exitCode = code }
         } catch {
             // A failure after draining started was caused by it.
             guard draining.isDraining else { throw error }

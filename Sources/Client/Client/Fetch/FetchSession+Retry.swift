@@ -131,9 +131,7 @@ extension FetchSession {
         guard case .attempts(let most) = failure.code.row.retry, !draining.isDraining,
             attempt < plan.retries.map({ $0 + 1 }) ?? most
         else { return false }
-        var random = SystemRandomNumberGenerator()
-        let delay = RetryPolicy().delaySeconds(
-            attempt: attempt, retryAfter: retryAfter, using: &random)
+        let delay = delays.seconds(attempt: attempt, retryAfter: retryAfter)
         state.withLock { $0.retries += 1 }
         if plan.tellsRetries {
             if plan.progress != nil { FetchLine.clear() }

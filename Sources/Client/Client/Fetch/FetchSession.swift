@@ -1,6 +1,6 @@
 import Digest
 package import Model
-import Services
+package import Services
 import Storage
 import Synchronization
 package import Transfer
@@ -63,11 +63,14 @@ package final class FetchSession: DrainableService {
     let state = Mutex(State())
     let draining = ShutdownSignal()
     let engine: TransferEngine
+    let delays: RetryDelays
     static let group = "fetch"
     static let partSize = PartSize.connections
 
-    package init(_ plan: Plan) throws(Failure) {
+    /// - Parameter delays: between the attempts at a request, by default those of jobs.
+    package init(_ plan: Plan, delays: RetryDelays = RetryDelays(Backoff())) throws(Failure) {
         self.plan = plan
+        self.delays = delays
         engine = try TransferEngine(options: plan.engine)
     }
 

@@ -103,16 +103,21 @@ package final class ClusterLoadNotes: Sendable {
     package typealias Note = @Sendable (_ text: String, _ isNeeded: Bool) -> Void
 
     private let show: Note
-    private let noted = Mutex<Set<String>>([])
-    private let known = Mutex(LoadGenerators())
+    private let state = Mutex(State())
+
+    private struct State {
+        var noted: Set<String> = []
+        var generators = LoadGenerators()
+    }
 
     init(_ show: @escaping Note) { self.show = show }
 
     /// The workers of the latest reported test.
-    var generators: LoadGenerators { known.withLock(\.self) }
+    var generators: LoadGenerators { state.withLock { $0.generators } }
 
     func report(_ status: LoadTestStatus) {
-        known.withLock { $0 = Self.generators(status) }
+        let generators = Self.generators(status)
+        state.withLock { $0.generators = generators }
         let wanted = status.workers.map { " of \($0)" } ?? ""
         switch status.state {
         case .waiting:
@@ -145,7 +150,7 @@ package final class ClusterLoadNotes: Sendable {
     }
 
     private func note(_ text: String, _ status: LoadTestStatus, isNeeded: Bool) {
-        let isNew = noted.withLock { $0.insert("\(status.id) \(text)").inserted }
+        let isNew = state.withLock { $0.noted.insert("\(status.id) \(text)").inserted }
         if isNew { show(text, isNeeded) }
     }
 }

@@ -26,10 +26,16 @@ package final class ClusterLoadRunner: LoadRunner {
         package init() {}
     }
 
-    private enum State {
-        case idle
-        case running(LoadTestID)
-        case stopped(LoadResult.Ending)
+    private struct State {
+        enum Phase {
+            case idle
+            case running(LoadTestID)
+            case stopped(LoadResult.Ending)
+        }
+
+        var phase = Phase.idle
+        /// The reason for which this process stopped the running test.
+        var asked: LoadResult.Ending?
     }
 
     /// Seconds of retries before a test runs, or while it stops.
@@ -39,9 +45,7 @@ package final class ClusterLoadRunner: LoadRunner {
     private let options: Options
     private let data: LoadParts?
     private let onStatus: @Sendable (LoadTestStatus) -> Void
-    private let state = Mutex(State.idle)
-    /// The reason for which this process stopped the running test.
-    private let asked = Mutex<LoadResult.Ending?>(nil)
+    private let state = Mutex(State())
 
     /// - Parameters:
     ///   - data: viewers' data or a replay, which each test gets; nil for other scenarios.
@@ -84,15 +88,15 @@ package final class ClusterLoadRunner: LoadRunner {
 
     package func stop(_ ending: LoadResult.Ending) {
         let running = state.withLock { state -> LoadTestID? in
-            guard case .running(let id) = state else {
-                state = .stopped(ending)
+            guard case .running(let id) = state.phase else {
+                state.phase = .stopped(ending)
                 return nil
             }
-            if ending == .interrupted { state = .stopped(ending) }
+            if ending == .interrupted { state.phase = .stopped(ending) }
+            state.asked = state.asked ?? ending
             return id
         }
         guard let running else { return }
-        asked.withLock { $0 = $0 ?? ending }
         Task {
             // If no coordinator answers, the test ends because it has no follower.
             try? await client.stopLoadTest(running, retrySeconds: Self.retrySeconds)
@@ -102,9 +106,13 @@ package final class ClusterLoadRunner: LoadRunner {
     /// Asks a coordinator, which refuses what it cannot change. The change is reported with the first
     /// second in which it holds.
     package func change(to level: Double) async throws {
-        guard case .running(let id) = state.withLock(\.self) else { throw Failure.loadNotRunning }
+        guard case .running(let id) = state.withLock({ $0.phase }) else {
+            throw Failure.loadNotRunning
+        }
         _ = try await client.changeLoad(of: id, to: level, retrySeconds: Self.shortSeconds)
     }
+
+    private var asked: LoadResult.Ending? { state.withLock { $0.asked } }
 
     private static func range(of scenario: LoadScenario) -> LoadRange? {
         guard var range = scenario.range else { return nil }
@@ -129,19 +137,19 @@ package final class ClusterLoadRunner: LoadRunner {
     private func follow(
         _ test: LoadTestSubmission, _ scenario: LoadScenario, _ report: Report
     ) async throws -> LoadRunEnd {
-        asked.withLock { $0 = nil }
         let isStopped = state.withLock { state in
-            if case .stopped = state { return true }
-            state = .running(test.id)
+            state.asked = nil
+            if case .stopped = state.phase { return true }
+            state.phase = .running(test.id)
             return false
         }
         if isStopped { return Self.nothing(.interrupted) }
         defer {
-            state.withLock { if case .running = $0 { $0 = .idle } }
+            state.withLock { if case .running = $0.phase { $0.phase = .idle } }
         }
         onStatus(try await client.create(test, retrySeconds: Self.retrySeconds))
         // A stop before the test was created had no effect.
-        if asked.withLock({ $0 }) != nil {
+        if asked != nil {
             try await client.stopLoadTest(test.id, retrySeconds: Self.retrySeconds)
         }
         var progress = Progress(merge: ClusterLoadMerge(scenario))
@@ -180,7 +188,7 @@ package final class ClusterLoadRunner: LoadRunner {
     /// Sends a test's data in requests of some parts each, until it is stopped or waits no more.
     private func send(_ data: LoadParts, to id: LoadTestID) async throws(Failure) {
         var next = 0
-        while next < data.texts.count, asked.withLock({ $0 }) == nil {
+        while next < data.texts.count, asked == nil {
             var parts: [LoadTestData.Part] = []
             var bytes = 0
             while next < data.texts.count {
@@ -225,7 +233,7 @@ package final class ClusterLoadRunner: LoadRunner {
                 return try await client.follow(id, follow, retrySeconds: Self.shortSeconds)
             } catch {
                 guard error.code.isOfUnavailableCluster else { throw error }
-                let isOver = asked.withLock { $0 != nil }
+                let isOver = asked != nil
                 let patience =
                     isOver
                     ? min(Self.retrySeconds, options.patienceSeconds)
@@ -240,7 +248,7 @@ package final class ClusterLoadRunner: LoadRunner {
 
     /// Returns the results of a test that cannot be followed to its end.
     private func givenUp(_ progress: Progress, _ failure: Failure) -> LoadRunEnd {
-        let asked = asked.withLock { $0 }
+        let asked = self.asked
         var end = LoadRunEnd(
             ending: asked ?? .interrupted, breakdown: LoadBreakdown(),
             shards: progress.merge.reports, loadSeconds: Double(progress.seconds),
@@ -251,7 +259,7 @@ package final class ClusterLoadRunner: LoadRunner {
     }
 
     private func end(_ test: LoadTestStatus, _ progress: Progress) async throws -> LoadRunEnd {
-        let asked = asked.withLock { $0 }
+        let asked = self.asked
         guard test.started != nil else {
             if let failure = test.failure { throw failure }
             return Self.nothing(asked ?? .interrupted)

@@ -18,8 +18,14 @@ package final class LoadRemoteWriter: Service {
     private let url: String
     private let headers: [String]
     private let metrics: LoadMetrics
-    private let poster: Mutex<MetricsPoster?>
-    private let failed = Mutex(false)
+    private let state: Mutex<State>
+
+    private struct State {
+        /// Nil after the stop.
+        var poster: MetricsPoster?
+        /// True if the last request failed.
+        var hasFailed = false
+    }
 
     /// - Parameters:
     ///   - url: http or https.
@@ -30,7 +36,7 @@ package final class LoadRemoteWriter: Service {
         self.url = url
         self.headers = headers
         self.metrics = metrics
-        poster = Mutex(try MetricsPoster(timeoutSeconds: Self.timeoutSeconds))
+        state = Mutex(State(poster: try MetricsPoster(timeoutSeconds: Self.timeoutSeconds)))
     }
 
     package func start() async throws {}
@@ -45,21 +51,18 @@ package final class LoadRemoteWriter: Service {
     /// Sends the last state.
     package func stop() async {
         await send()
-        let poster = poster.withLock { poster -> MetricsPoster? in
-            defer { poster = nil }
-            return poster
-        }
+        let poster = state.withLock { $0.poster.take() }
         poster?.shutdown()
     }
 
     private func send() async {
-        guard let poster = poster.withLock(\.self) else { return }
+        guard let poster = state.withLock({ $0.poster }) else { return }
         let now = Int64(Date().timeIntervalSince1970 * 1_000)
         let body = RemoteWrite.body(metrics.families(), milliseconds: now)
         let failure = await poster.post(url, RemoteWrite.headers + headers, body)
-        let isNew = failed.withLock { failed in
-            defer { failed = failure != nil }
-            return failed != (failure != nil)
+        let isNew = state.withLock { state in
+            defer { state.hasFailed = failure != nil }
+            return state.hasFailed != (failure != nil)
         }
         guard isNew else { return }
         Console.note(

@@ -15,8 +15,12 @@ package final class LoadTestService: DrainableService {
     private let metrics: LoadMetrics
     private let pause: Pause
     private let errorForUser: @Sendable (any Error) -> any Error
-    private let running = Mutex<Task<Void, any Error>?>(nil)
-    private let found = Mutex<LoadTestSession.Outcome?>(nil)
+    private let state = Mutex(State())
+
+    private struct State {
+        var running: Task<Void, any Error>?
+        var outcome: LoadTestSession.Outcome?
+    }
 
     /// Waits for some seconds; throws if cancelled.
     package typealias Pause = @Sendable (_ seconds: Double) async throws -> Void
@@ -42,11 +46,11 @@ package final class LoadTestService: DrainableService {
     }
 
     /// The result; nil if the test did not run.
-    package var outcome: LoadTestSession.Outcome? { found.withLock { $0 } }
+    package var outcome: LoadTestSession.Outcome? { state.withLock { $0.outcome } }
 
     package func run() async throws {
         let task = Task { try await prepareAndRun() }
-        running.withLock { $0 = task }
+        state.withLock { $0.running = task }
         do {
             try await withTaskCancellationHandler {
                 try await task.value
@@ -64,7 +68,7 @@ package final class LoadTestService: DrainableService {
     }
 
     /// Ends the load at once; workers of a cluster take a moment to report their results.
-    package func drain() async { running.withLock { $0 }?.cancel() }
+    package func drain() async { state.withLock { $0.running }?.cancel() }
 
     private func prepareAndRun() async throws {
         let ready: PreparedLoad
@@ -91,7 +95,7 @@ package final class LoadTestService: DrainableService {
         defer { control?.close() }
         try await session.run()
         let outcome = session.outcome
-        found.withLock { $0 = outcome }
+        state.withLock { $0.outcome = outcome }
     }
 
     package func stop() async { backend.close() }

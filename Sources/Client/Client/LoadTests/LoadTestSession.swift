@@ -51,6 +51,13 @@ package final class LoadTestSession: Sendable {
         var failure: Failure?
     }
 
+    private struct State {
+        /// The results of the run so far; nil while nothing runs.
+        var recorder: LoadRecorder?
+        /// Nil before the end.
+        var outcome: Outcome?
+    }
+
     /// Receives each complete second, with the totals up to then. From any thread; must not block.
     typealias Follower = @Sendable (_ interval: LoadInterval, _ result: LoadResult) -> Void
 
@@ -59,9 +66,7 @@ package final class LoadTestSession: Sendable {
     private let runner: any LoadRunner
     private let onStep: @Sendable (_ step: String?, LoadScenario) -> Void
     private let follower: Follower
-    private let found = Mutex<Outcome?>(nil)
-    /// The results of the run so far; nil while nothing runs.
-    private let running = Mutex<LoadRecorder?>(nil)
+    private let state = Mutex(State())
     private let onChange: @Sendable (LoadScenario) -> Void
     /// Waits before a further try of a load.
     let pause: LoadTestService.Pause
@@ -83,7 +88,7 @@ package final class LoadTestSession: Sendable {
     }
 
     /// The outcome; nil before the end.
-    var outcome: Outcome? { found.withLock { $0 } }
+    var outcome: Outcome? { state.withLock { $0.outcome } }
 
     /// Runs to the end. A cancelled test ends at once, with its results so far.
     func run() async throws {
@@ -97,7 +102,7 @@ package final class LoadTestSession: Sendable {
         } onCancel: {
             runner.stop(.interrupted)
         }
-        found.withLock { $0 = outcome }
+        state.withLock { $0.outcome = outcome }
     }
 
     // MARK: Modes
@@ -199,7 +204,7 @@ package final class LoadTestSession: Sendable {
         _ scenario: LoadScenario, workers: Int?, name: String?
     ) async throws -> Step {
         onStep(name, scenario)
-        running.withLock {
+        state.withLock {
             var recorder = LoadRecorder()
             recorder.update {
                 $0.name = scenario.name
@@ -207,22 +212,22 @@ package final class LoadTestSession: Sendable {
                 $0.startedSeconds = Date().timeIntervalSince1970
                 $0.warmUpSeconds = scenario.warmUpSeconds
             }
-            $0 = recorder
+            $0.recorder = recorder
         }
-        defer { running.withLock { $0 = nil } }
+        defer { state.withLock { $0.recorder = nil } }
         let end = try await runner.run(scenario, workers: workers) { [self] change in
             record(change)
         } onInterval: { [self] interval in
-            let result = running.withLock { recorder -> LoadResult in
-                _ = recorder?.add(interval, of: 1)
-                return recorder?.totals ?? LoadResult()
+            let result = state.withLock { state -> LoadResult in
+                _ = state.recorder?.add(interval, of: 1)
+                return state.recorder?.totals ?? LoadResult()
             }
             abort(interval, result, scenario)
             follower(interval, result)
         }
-        return running.withLock { recorder in
-            recorder?.update { finish(&$0, end, scenario) }
-            return Step(result: recorder?.result ?? LoadResult(), failure: end.failure)
+        return state.withLock { state in
+            state.recorder?.update { finish(&$0, end, scenario) }
+            return Step(result: state.recorder?.result ?? LoadResult(), failure: end.failure)
         }
     }
 
@@ -239,14 +244,16 @@ package final class LoadTestSession: Sendable {
                 "The load of a replay cannot change: it keeps the log's times (--speed-up).")
         }
         try range.check(level)
-        guard mode == .once, running.withLock({ $0 != nil }) else { throw Failure.loadNotRunning }
+        guard mode == .once, state.withLock({ $0.recorder != nil }) else {
+            throw Failure.loadNotRunning
+        }
         try await runner.change(to: level)
     }
 
     /// Records a change in the results, for which the stages are those that were sent.
     private func record(_ change: LoadChange) {
-        let changed = running.withLock { recorder -> LoadScenario? in
-            recorder?.update {
+        let changed = state.withLock { state -> LoadScenario? in
+            state.recorder?.update {
                 $0.scenario.stages = $0.scenario.stages.changed(by: change)
                 let places = change.level == change.level.rounded() ? 0 : 1
                 let level = HumanFormat.fixed(change.level, places: places)
@@ -257,7 +264,7 @@ package final class LoadTestSession: Sendable {
                 // A bounded number of notes; the stages have all changes.
                 if $0.notes.count > Self.maxNotes { $0.notes.remove(at: 1) }
             }
-            return recorder?.totals.scenario
+            return state.recorder?.totals.scenario
         }
         if let changed { onChange(changed) }
     }

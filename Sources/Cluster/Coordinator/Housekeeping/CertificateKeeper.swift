@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 package import Model
 import Services
@@ -33,7 +34,7 @@ struct CertificateKeeper: Service {
             let changes = watch()
             // What changed before the watch began.
             reload()
-            await waitForFirst(of: changes.map { $0.next() }, atMost: Self.pollInterval)
+            await wait(for: changes)
             // An optimized build would end the watches after their last use.
             withExtendedLifetime(changes) {}
             try? await Task.sleep(for: Self.settleTime)
@@ -71,13 +72,11 @@ struct CertificateKeeper: Service {
         return paths.sorted().compactMap { try? DirectoryChanges(in: $0) }
     }
 
-    private func waitForFirst(of signals: [ShutdownSignal], atMost duration: Duration) async {
-        await withTaskGroup(of: Void.self) { group in
-            for signal in signals { group.addTask { await signal.wait() } }
-            group.addTask { try? await Task.sleep(for: duration) }
-            await group.next()
-            group.cancelAll()
-        }
+    private func wait(for changes: [DirectoryChanges]) async {
+        let signals = changes.map { $0.next() }
+        let poll: @Sendable () async -> Void = { try? await Task.sleep(for: Self.pollInterval) }
+        await waitForFirst(
+            of: signals.map { signal in { @Sendable in await signal.wait() } } + [poll])
     }
 
     private func warn() {

@@ -46,6 +46,9 @@ extension Chore {
             Chore("reconcile removals", every: .seconds(1)) {
                 if try await queue.files.purges.reconcile() > 0 { signal.fire() }
             },
+            Chore("count shared files", every: .seconds(5)) {
+                try await queue.sites.shared.count()
+            },
             Chore("evict assets", every: .seconds(1)) {
                 let evicted = try await queue.files.evictions.run()
                 if evicted > 0 {

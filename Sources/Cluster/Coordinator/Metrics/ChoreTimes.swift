@@ -23,9 +23,9 @@ final class ChoreTimes: Sendable {
             chores.map { Entry(name: $0.name, period: $0.period, succeededAt: now) }
                 + [Entry(name: Self.folding, period: .seconds(1), succeededAt: now)])
         failures = registry?.counters(
-            "dray_housekeeping_failures", ["chore"], maxSeries: 30, "Chores that failed.")
+            "dray_housekeeping_failures", ["chore"], maxSeries: 40, "Chores that failed.")
         registry?.gauges(
-            "dray_housekeeping_lag_seconds", ["chore"], maxSeries: 30, overflow: .maximum,
+            "dray_housekeeping_lag_seconds", ["chore"], maxSeries: 40, overflow: .maximum,
             "Time for which a chore of this coordinator is overdue: it failed, or waits for others."
         ) { [weak self] in self?.samples() ?? [] }
     }

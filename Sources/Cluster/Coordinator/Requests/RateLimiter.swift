@@ -95,10 +95,28 @@ struct RequestBuckets<Sender: Hashable> {
     }
 }
 
+/// The limit of one kind of senders. Safe from any thread.
+private struct SenderLimit<Sender: Hashable & Sendable>: ~Copyable, Sendable {
+    /// Nil without a limit.
+    private let buckets: Mutex<RequestBuckets<Sender>?>
+
+    init(_ rate: RequestRate?, maxSenders: Int) {
+        buckets = Mutex(rate.map { RequestBuckets($0, maxSenders: maxSenders) })
+    }
+
+    /// Counts a request. Returns the requests per second that its sender has exceeded, if any.
+    func exceeded(by sender: Sender, _ now: () -> ContinuousClock.Instant) -> Int? {
+        buckets.withLock { buckets in
+            guard buckets?.take(sender, now: now()) == false else { return nil }
+            return buckets?.rate.perSecond
+        }
+    }
+}
+
 /// Limits the rate of requests per sender. Safe from any thread.
 final class RateLimiter: Sendable {
-    private let tokens: Mutex<RequestBuckets<AccessTokenID?>?>
-    private let addresses: Mutex<RequestBuckets<String>?>
+    private let tokens: SenderLimit<AccessTokenID?>
+    private let addresses: SenderLimit<String>
     private let now: @Sendable () -> ContinuousClock.Instant
 
     /// Maximum of addresses with a limit of their own.
@@ -109,30 +127,22 @@ final class RateLimiter: Sendable {
     ) {
         self.now = now
         // The environment's token besides the issued ones.
-        tokens = Mutex(
-            rates.token.map { RequestBuckets($0, maxSenders: AccessTokens.maxTokens + 1) })
-        addresses = Mutex(
-            rates.address.map { RequestBuckets($0, maxSenders: Self.maxAddresses) })
+        tokens = SenderLimit(rates.token, maxSenders: AccessTokens.maxTokens + 1)
+        addresses = SenderLimit(rates.address, maxSenders: Self.maxAddresses)
     }
 
     /// Counts a request with a valid token. Throws `cluster.rateLimited`.
     func admit(_ caller: Caller) throws(Failure) {
-        let most = tokens.withLock { buckets -> Int? in
-            guard buckets?.take(caller.id, now: now()) == false else { return nil }
-            return buckets?.rate.perSecond
+        if let most = tokens.exceeded(by: caller.id, now) {
+            throw Self.rejection("The token \(caller.name) is", most)
         }
-        if let most { throw Self.rejection("The token \(caller.name) is", most) }
     }
 
     /// Counts a request without a valid token. Throws `cluster.rateLimited`.
     func admitStranger(_ request: HTTPRequest) throws(Failure) {
         let network = request.remoteNetwork
         guard !network.isEmpty else { return }
-        let most = addresses.withLock { buckets -> Int? in
-            guard buckets?.take(network, now: now()) == false else { return nil }
-            return buckets?.rate.perSecond
-        }
-        if let most {
+        if let most = addresses.exceeded(by: network, now) {
             throw Self.rejection("Requests from this address without a valid token are", most)
         }
     }

@@ -1,3 +1,4 @@
+import Services
 import Statistics
 
 /// Jobs, from their claim to the report of what became of them.

@@ -6,6 +6,7 @@ import Postgres
 package struct Evictions: Sendable {
     let database: QueueDatabase
     let purges: Purges
+    let shared: SharedFiles
 
     /// Maximum number of assets of one eviction.
     private static let assetsPerEviction = 10_000
@@ -27,6 +28,8 @@ package struct Evictions: Sendable {
         var failure: Failure?
         for room in rooms where room.isEvicting || !room.isPostponed && room.neededBytes > 0 {
             do throws(Failure) {
+                // Another coordinator counts, and then evicts.
+                if !room.isEvicting, try await !shared.count(at: room.site) { continue }
                 evicted += try await run(room.site)
             } catch {
                 if error.code != .clusterBusy { failure = failure ?? error }
@@ -62,6 +65,7 @@ package struct Evictions: Sendable {
     package func evict(_ request: SiteEviction) async throws(Failure) -> SiteEvictionAnswer {
         let site = try await site(request.site)
         let isDry = request.dryRun == true
+        try await shared.count(at: site)
         let (needed, begun) = try await decided(site) { room, connection in
             let needed = request.bytes ?? room.neededBytes
             let begun = Begun(

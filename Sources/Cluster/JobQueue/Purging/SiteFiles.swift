@@ -5,10 +5,10 @@ package struct SiteFiles: Sendable {
     package let purges: Purges
     package let evictions: Evictions
 
-    init(database: QueueDatabase, leaseSeconds: Double) {
+    init(database: QueueDatabase, leaseSeconds: Double, shared: SharedFiles) {
         purges = Purges(database: database, leaseSeconds: leaseSeconds)
         refreshes = Refreshes(database: database)
         assetRefreshes = AssetRefreshes(database: database, purges: purges)
-        evictions = Evictions(database: database, purges: purges)
+        evictions = Evictions(database: database, purges: purges, shared: shared)
     }
 }

@@ -1,6 +1,7 @@
 package import API
 package import Model
 import Postgres
+import Services
 
 /// Reports of what became of leased jobs.
 package struct Reports: Sendable {

@@ -162,11 +162,25 @@ stored_keys AS MATERIALIZED (
     GROUP BY a.catalog_id HAVING sum(f.bytes) > 0
 )
 
+-- fragment: isCounted
+-- The counts of catalog c have asset a: its last start had it.
+(a.generation >= c.generation AND a.added_starts < c.starts)
+
 -- fragment: storedBytes
--- Bytes at site t by the records of its catalogs.
-(SELECT coalesce(sum(c.stored_bytes + coalesce(
+-- Bytes at site t by the records of its catalogs, each file once.
+(SELECT greatest(coalesce(sum(c.stored_bytes + coalesce(
             (SELECT sum(y.stored_bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)::bigint
+                 - t.shared_bytes, 0)
  FROM catalog c WHERE c.site_id = t.id)
+
+-- fragment: storedSums
+-- What each catalog of site t has recorded as stored, as a hash; null for nothing.
+(SELECT hashtextextended(string_agg(n.id || ' ' || n.bytes, ',' ORDER BY n.id), 0)
+ FROM (
+     SELECT c.id, c.stored_bytes + coalesce(
+                (SELECT sum(y.stored_bytes) FROM tally y WHERE y.catalog_id = c.id), 0) AS bytes
+     FROM catalog c WHERE c.site_id = t.id
+ ) AS n WHERE n.bytes <> 0)
 
 -- fragment: settledFetches
 -- Records fetches that ended, of the rows `settled`, and counts them for their assets. A stored file

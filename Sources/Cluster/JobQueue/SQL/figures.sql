@@ -64,7 +64,7 @@ SELECT q.name, t.storage_url, q.state = 'paused' AS is_paused, t.closed,
        extract(epoch FROM h.next_end - now())::float8 AS lease_left_seconds,
        (coalesce((SELECT workers FROM reporting WHERE name = q.name), 0)
         + coalesce((SELECT workers FROM reporting WHERE name IS NULL), 0))::bigint AS workers,
-       t.available_bytes, t.floor_bytes, t.quota_bytes, coalesce(s.used_bytes, 0) AS used_bytes,
+       t.available_bytes, t.floor_bytes, t.quota_bytes, greatest(coalesce(s.used_bytes, 0) - t.shared_bytes, 0) AS used_bytes,
        t.fault_code, t.bytes_per_second, b.held AS held_bytes_per_second
 FROM queue q
 JOIN site t ON t.id = q.site_id

@@ -7,17 +7,28 @@ import Postgres
 package struct ClosedSites: Sendable {
     let database: QueueDatabase
     let limits: KnownLimits
+    let shared: SharedFiles
 
     /// Retries unwritable sites that are due, records the running transfers of sites with a quota,
     /// and pauses those whose quota is used up. Safe to run on all coordinators at once.
     package func watch() async throws(Failure) {
         guard limits.anySpaceLimit else { return }
-        try await database.withConnection { connection in
+        let (tried, full) = try await database.withConnection { connection in
             let tried = try await connection.query(SQL.Sites.retry).rows.count
             _ = try await connection.query(SQL.Sites.noteUnderWay)
-            let changed = try await connection.transaction { connection in
-                try await Self.checkQuotas(of: nil, connection)
-            }
+            let full = try await connection.query(SQL.Sites.quotaChanges, ["site": .null]).rows
+                .filter { try $0.bool("is_over") }
+            return (tried, try full.map { try $0.int64("id") })
+        }
+        var isCounted = true
+        for site in full where try await !shared.count(at: site) { isCounted = false }
+        try await database.withConnection { [isCounted] connection in
+            // Another coordinator counts, and then pauses what is full.
+            let changed =
+                isCounted
+                ? try await connection.transaction { connection in
+                    try await Self.checkQuotas(of: nil, connection)
+                } : 0
             guard tried + changed > 0 else { return }
             limits.changed()
             _ = try await connection.query(SQL.Sites.notify)

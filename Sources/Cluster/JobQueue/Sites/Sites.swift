@@ -8,6 +8,7 @@ package struct Sites: Sendable {
     let database: QueueDatabase
     package let limits: KnownLimits
     package let closed: ClosedSites
+    package let shared: SharedFiles
     package let quotas: Quotas
     package let checksums: ChecksumFiles
     package let volumes: SiteVolumes

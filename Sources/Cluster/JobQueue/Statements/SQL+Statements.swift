@@ -163,6 +163,7 @@ extension SQL {
         case status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
         case unprobed, probe, quotaChanges, applyQuota, seen, fail, volume, recordVolume
         case forgetVolume, notify, lockVolumes, othersOnVolume, takeVolume
+        case sharedOutdated, tryLockShared, countShared
 
         static let file = SQL.file(sql_sites())
     }

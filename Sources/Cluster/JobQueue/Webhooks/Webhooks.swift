@@ -32,7 +32,7 @@ package struct Webhooks: Sendable {
 
     init(database: QueueDatabase, random: SeededRandom) {
         self.database = database
-        delays = RetryDelays(RetryPolicy(baseSeconds: 10, capSeconds: 3_600), random)
+        delays = RetryDelays(Backoff(firstSeconds: 10, maxSeconds: 3_600), random)
     }
 
     /// The end of an attempt to send a delivery: the answer's status, if any, and a failure for all

@@ -59,33 +59,25 @@ private final class EngineLoadShard: PreparedLoadShard {
     private let scenario: LoadScenario
     private let options: LoadEngine.Options
     private let state = Mutex(State.idle([]))
-    /// Nil without a part.
-    private let data = Mutex<LoadShardData?>(nil)
+    private let data: ArrivingData
 
     init(plan: LoadPlan, scenario: LoadScenario, options: LoadEngine.Options) {
         self.plan = plan
         self.scenario = scenario
         self.options = options
+        data = ArrivingData(of: scenario)
     }
 
     var cores: Int { options.threads }
 
-    func add(_ part: String, of count: Int) throws {
-        try data.withLock { data in
-            if data == nil { data = LoadShardData(parts: count, of: scenario) }
-            try data?.add(part)
-        }
-    }
+    func add(_ part: String, of count: Int) throws { try data.add(part, of: count) }
 
     func run(
         _ shard: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd {
         var (plan, scenario) = (plan, scenario)
-        data.withLock { data in
-            data?.move(to: &plan, &scenario, shards: shard.count)
-            data = nil
-        }
+        data.move(to: &plan, &scenario, shards: shard.count)
         let engine = try LoadEngine(plan: plan, scenario: scenario, shard: shard, options: options)
         let isStopped = state.withLock { state in
             guard case .idle(let changes) = state else { return true }
@@ -123,5 +115,29 @@ private final class EngineLoadShard: PreparedLoadShard {
             return nil
         }
         engine?.stop(.interrupted)
+    }
+}
+
+/// The parts of a shard's data that have arrived. Safe from any thread.
+private final class ArrivingData: Sendable {
+    private let scenario: LoadScenario
+    /// Nil without a part.
+    private let data = Mutex<LoadShardData?>(nil)
+
+    init(of scenario: LoadScenario) { self.scenario = scenario }
+
+    func add(_ part: String, of count: Int) throws {
+        try data.withLock { data in
+            if data == nil { data = LoadShardData(parts: count, of: scenario) }
+            try data?.add(part)
+        }
+    }
+
+    /// Moves the data to the plan and scenario of a run.
+    func move(to plan: inout LoadPlan, _ scenario: inout LoadScenario, shards: Int) {
+        data.withLock { data in
+            data?.move(to: &plan, &scenario, shards: shards)
+            data = nil
+        }
     }
 }

@@ -1,11 +1,12 @@
+import Model
+
 /// Clocks of live MPDs that did not answer, and the time until which they are not requested again:
 /// each failure in a row doubles it. A value; the time is passed in.
 struct FailedClocks: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Time without requests after the first failure, and at most.
-    static let firstPause = Duration.seconds(30)
-    static let maxPause = Duration.seconds(600)
+    /// Time without requests after each failure in a row.
+    private static let pause = Backoff(firstSeconds: 30, maxSeconds: 600)
     /// Maximum number of clocks; more than that are forgotten.
     private static let maxClocks = 1_000
 
@@ -22,8 +23,7 @@ struct FailedClocks: Sendable {
         if let entry = entries[url], entry.until > now { return }
         if entries.count >= Self.maxClocks, entries[url] == nil { entries = [:] }
         let failures = (entries[url]?.failures ?? 0) + 1
-        let pause = min(Self.maxPause, Self.firstPause * (1 << min(failures - 1, 10)))
-        entries[url] = Entry(failures: failures, until: now + pause)
+        entries[url] = Entry(failures: failures, until: now + Self.pause.ceiling(attempt: failures))
     }
 
     /// Forgets the failures of a clock that has answered.

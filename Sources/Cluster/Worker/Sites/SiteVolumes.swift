@@ -11,7 +11,7 @@ struct SiteVolumes {
 
         /// A minute, doubled with each further failure, up to an hour.
         var end: HeldWork.Instant {
-            since + min(pause * (1 << min(failures - 1, 6)), .seconds(3_600))
+            since + pause.ceiling(attempt: failures)
         }
     }
 
@@ -25,7 +25,7 @@ struct SiteVolumes {
     /// Time for which a worker leases no jobs of such a site after a first failure, unless a check
     /// finds it usable. Then the coordinator gets the failure again, in case its record was
     /// cleared.
-    static let pause = Duration.seconds(60)
+    private static let pause = Backoff(firstSeconds: 60, maxSeconds: 3_600)
     /// Seconds between checks of such a site, and the maximum wait of a lease request meanwhile.
     static let checkSeconds = 5.0
 

@@ -14,8 +14,13 @@ package final class BenchmarkSession: Service {
     private let tokenFile: TokenFile
     private let postgres: EmbeddedPostgres
     private let note: @Sendable (String) -> Void
-    private let cluster = Mutex<BenchmarkCluster?>(nil)
-    private let found = Mutex<(any BenchmarkReport)?>(nil)
+    private let state = Mutex(State())
+
+    private struct State {
+        /// Set while it runs.
+        var cluster: BenchmarkCluster?
+        var report: (any BenchmarkReport)?
+    }
 
     /// - Parameters:
     ///   - parent: directory for the databases' directory; on a disk.
@@ -54,7 +59,7 @@ package final class BenchmarkSession: Service {
     package var stages: [[any Service]] { [[postgres], [self]] }
 
     /// The result; nil if it was interrupted.
-    package var report: (any BenchmarkReport)? { found.withLock { $0 } }
+    package var report: (any BenchmarkReport)? { state.withLock { $0.report } }
 
     /// Removes the directory; call it after the group has ended.
     package func removeDirectory() { directory.remove() }
@@ -63,13 +68,13 @@ package final class BenchmarkSession: Service {
         let cluster = try BenchmarkCluster(
             postgres: postgres, directory: directory.path, tokenFile: tokenFile,
             tls: options.tls)
-        self.cluster.withLock { $0 = cluster }
+        state.withLock { $0.cluster = cluster }
         let report = try await measure(cluster)
-        found.withLock { $0 = report }
+        state.withLock { $0.report = report }
     }
 
     package func stop() async {
-        let cluster = cluster.withLock { $0.take() }
+        let cluster = state.withLock { $0.cluster.take() }
         await cluster?.stop()
     }
 

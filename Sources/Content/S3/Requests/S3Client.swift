@@ -1,6 +1,6 @@
 internal import Glibc
 package import Model
-import Services
+package import Services
 
 /// Sends signed requests to one bucket, and repeats them while the server is briefly unavailable.
 ///
@@ -12,22 +12,31 @@ package final class S3Client: Sendable {
     private let loop: UploadLoop
     private let now: @Sendable () -> Int64
     private let urls: BucketURLs
+    private let delays: RetryDelays
 
-    /// - Parameter now: Seconds since 1970.
+    /// - Parameters:
+    ///   - now: Seconds since 1970.
+    ///   - delays: between the tries of a request.
     package init(
         _ bucket: BucketLocation, provider: CredentialProvider, loop: UploadLoop,
-        now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
+        now: @escaping @Sendable () -> Int64 = { Int64(time(nil)) },
+        delays: RetryDelays = RetryDelays(S3Client.backoff)
     ) {
         self.bucket = bucket
         self.provider = provider
         self.loop = loop
         self.now = now
         urls = BucketURLs(bucket)
+        self.delays = delays
     }
+
+    /// The delays between the tries of a request. A server that is briefly unavailable gets at least
+    /// half of each.
+    package static let backoff = Backoff(
+        firstSeconds: 0.1, maxSeconds: .infinity, factor: 3, jitter: 0.5...1)
 
     /// Returns the first answer that is one; throws the failure of the last try.
     package func send(_ request: S3Request) async throws(Failure) -> HTTPAnswer {
-        var seconds = 0.1
         var hasNewCredentials = false
         for attempt in 1... {
             let last: Failure
@@ -64,8 +73,7 @@ package final class S3Client: Sendable {
                 last = error
             }
             guard request.isWanted(), !Task.isCancelled else { throw last }
-            try? await Task.sleep(for: .seconds(seconds * Double.random(in: 0.5...1)))
-            seconds *= 3
+            try? await Task.sleep(for: .seconds(delays.seconds(attempt: attempt)))
         }
         preconditionFailure("the loop ends by its last try")
     }

@@ -16,7 +16,8 @@ final class BodyStream: Sendable {
 
     let totalBytes: Int64
     private let state: Mutex<State>
-    private let hashes: Mutex<PartHashes?>
+    /// Nil for a body with bytes of an earlier attempt.
+    private let hashes: PartHashes?
     private let abort: @Sendable () async -> Void
 
     /// - Parameters:
@@ -30,8 +31,8 @@ final class BodyStream: Sendable {
         self.totalBytes = totalBytes
         self.abort = abort
         state = Mutex(State(writtenBytes: writtenBytes))
-        hashes = Mutex(
-            writtenBytes == 0 ? PartHashes(totalBytes: totalBytes, partBytes: partBytes) : nil)
+        hashes =
+            writtenBytes == 0 ? PartHashes(totalBytes: totalBytes, partBytes: partBytes) : nil
     }
 
     /// Starts to send; `body` waits for bytes.
@@ -43,7 +44,8 @@ final class BodyStream: Sendable {
     /// Records bytes that the file has now, and hashes them for their part.
     func wrote(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         let isNext = state.withLock { !$0.isCancelled && $0.writtenBytes == offset }
-        if isNext { hashes.withLock { $0?.update(bytes) } }
+        // Without the lock of the state, because the sender must not wait for the digest.
+        if isNext { hashes?.update(bytes) }
         let woken = state.withLock { state -> (CheckedContinuation<Bool, Never>, Bool)? in
             guard isNext, offset == state.writtenBytes else {
                 state.isCancelled = true
@@ -60,15 +62,10 @@ final class BodyStream: Sendable {
     }
 
     /// True if every part is hashed while it arrives: the body has no bytes of an earlier attempt.
-    var hashesParts: Bool { hashes.withLock { $0 != nil } }
+    var hashesParts: Bool { hashes != nil }
 
     /// Returns the SHA-256 of a part that has arrived, in hex; nil for another one.
-    func sha256(ofPart index: Int) -> String? {
-        hashes.withLock { hashes in
-            guard let found = hashes?.finished, found.indices.contains(index) else { return nil }
-            return found[index].description
-        }
-    }
+    func sha256(ofPart index: Int) -> String? { hashes?.digest(ofPart: index)?.description }
 
     /// Waits until the file has its first `bytes`; returns false if it will not. One caller at a
     /// time.
@@ -113,22 +110,39 @@ final class BodyStream: Sendable {
     }
 }
 
-/// The SHA-256 of each part of a body, computed while it arrives.
-private struct PartHashes: ~Copyable {
-    private(set) var finished: [SHA256Digest] = []
+/// The SHA-256 of each part of a body, computed while it arrives. Safe from any thread.
+private final class PartHashes: Sendable {
+    fileprivate struct State: ~Copyable {
+        var finished: [SHA256Digest] = []
+        var hasher = SHA256Hasher()
+        /// Bytes until the end of the present part, and of the body.
+        var restOfPart: Int64
+        var restOfBody: Int64
+    }
+
     private let partBytes: Int64
-    private var hasher = SHA256Hasher()
-    /// Bytes until the end of the present part, and of the body.
-    private var restOfPart: Int64
-    private var restOfBody: Int64
+    private let state: Mutex<State>
 
     init(totalBytes: Int64, partBytes: Int64) {
         self.partBytes = partBytes
-        restOfBody = totalBytes
-        restOfPart = min(partBytes, totalBytes)
+        state = Mutex(State(restOfPart: min(partBytes, totalBytes), restOfBody: totalBytes))
     }
 
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    /// Returns the digest of a part that has arrived; nil for another one.
+    func digest(ofPart index: Int) -> SHA256Digest? {
+        state.withLock { state in
+            state.finished.indices.contains(index) ? state.finished[index] : nil
+        }
+    }
+
+    /// Adds the next bytes of the body.
+    func update(_ bytes: UnsafeRawBufferPointer) {
+        state.withLock { $0.update(bytes, partBytes: partBytes) }
+    }
+}
+
+extension PartHashes.State {
+    fileprivate mutating func update(_ bytes: UnsafeRawBufferPointer, partBytes: Int64) {
         var rest = bytes
         while !rest.isEmpty, restOfPart > 0 {
             let count = Int(min(Int64(rest.count), restOfPart))

@@ -34,7 +34,7 @@ extension DirectoryStorage {
         // From now on it can resume as a part only.
         object.record.remove()
         moved.space.markReserved()
-        if let chain = orderedDigests.withLock({ $0.chain(id, at: 0) }),
+        if let chain = orderedDigests.chain(id, at: 0),
             chain.begin(offset: 0, length: firstPart)
         {
             chain.fallBehind(bytes: written)
@@ -48,7 +48,7 @@ extension DirectoryStorage {
     package func removeMultipart(id: MultipartID) {
         guard let site = try? verifiedDirectories() else { return }
         try? site.multipart.unlink(id.description)
-        orderedDigests.withLock { $0.remove(id) }
+        orderedDigests.remove(id)
     }
 
     /// Checks a multipart file against its parts and gives it its final key.
@@ -95,13 +95,13 @@ extension DirectoryStorage {
         try computed.check(digests, by: "the list")
         try computed.check(stated, by: "the origin")
         try promote(file, id: multipart.id, key: key, in: site, isOurs)
-        orderedDigests.withLock { $0.remove(multipart.id) }
+        orderedDigests.remove(multipart.id)
         return computed.stored
     }
 
     /// Returns the digest computed while the ranges were written here in order; nil if unknown.
     private func written(_ multipart: MultipartFile) -> ComputedDigests? {
-        let chain = orderedDigests.withLock { $0[multipart.id] }
+        let chain = orderedDigests[multipart.id]
         guard let whole = chain?.whole(of: multipart.totalBytes, parts: multipart.parts) else {
             return nil
         }

@@ -36,7 +36,7 @@ extension DirectoryStorage {
         let owners = try ownersOfTemporaries(in: site)
         for (index, directory) in [site.temporary, site.multipart, site.partial].enumerated() {
             let names = try asFailure { () throws(SystemError) in try directory.names() }
-            let (turn, isWhole) = sweepPositions.withLock { $0[index].turn(of: names, most: most) }
+            let (turn, isWhole) = sweepPositions.turn(of: names, inDirectory: index, most: most)
             if !isWhole { outcome.isWhole = false }
             for name in turn {
                 guard let status = try? directory.status(of: name), status.kind == .regular else {
@@ -83,8 +83,20 @@ private struct TemporaryOwners {
     }
 }
 
+/// The progress of sweeps in each of Dray's own directories. Safe from any thread.
+struct SweepPositions: ~Copyable, Sendable {
+    private let positions = Mutex([SweepPosition](repeating: SweepPosition(), count: 3))
+
+    /// Returns the names to check now, and true if they are the last ones.
+    func turn(
+        of names: [String], inDirectory index: Int, most: Int
+    ) -> (names: [String], isWhole: Bool) {
+        positions.withLock { $0[index].turn(of: names, most: most) }
+    }
+}
+
 /// The progress of sweeps in a directory. A value.
-struct SweepPosition {
+private struct SweepPosition {
     /// The last checked name; empty at the start.
     private var last = ""
 

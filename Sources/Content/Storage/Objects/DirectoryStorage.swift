@@ -17,9 +17,8 @@ package final class DirectoryStorage: Sendable {
     let location: SiteLocation
     let durability: Durability
     let bounds: SpaceLimits
-    let orderedDigests = Mutex(OrderedDigests())
-    /// Progress in each of Dray's own directories.
-    let sweepPositions = Mutex([SweepPosition](repeating: SweepPosition(), count: 3))
+    let orderedDigests = OrderedDigests()
+    let sweepPositions = SweepPositions()
     /// True if its file system is on another host or in a process; then each call may take long.
     package let isOnNetwork: Bool
     private let opened: Mutex<OpenedSite>
@@ -130,7 +129,7 @@ package final class DirectoryStorage: Sendable {
         try Self.reserveWhole(totalBytes, of: file, in: site, isOfQuota: isNew)
         part.space.markReserved()
         if isFirstTry,
-            let chain = orderedDigests.withLock({ $0.chain(id, at: offset) }),
+            let chain = orderedDigests.chain(id, at: offset),
             chain.begin(offset: offset, length: length)
         {
             part.follow(chain, offset: offset, length: length)

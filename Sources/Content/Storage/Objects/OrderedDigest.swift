@@ -112,23 +112,29 @@ final class OrderedDigest: Sendable {
     }
 }
 
-/// The chains of the most recently begun files. A value.
-struct OrderedDigests {
-    private var chains: [(id: MultipartID, chain: OrderedDigest)] = []
+/// The chains of the most recently begun files. Safe from any thread.
+struct OrderedDigests: ~Copyable, Sendable {
+    private let chains = Mutex<[(id: MultipartID, chain: OrderedDigest)]>([])
     /// Maximum number of chains; each takes about 500 bytes.
     private static let most = 64
 
     /// Returns the chain of a multipart file; its first byte begins one.
-    mutating func chain(_ id: MultipartID, at offset: Int64) -> OrderedDigest? {
-        if let known = self[id] { return known }
-        guard offset == 0 else { return nil }
-        if chains.count >= Self.most { chains.removeFirst() }
-        let chain = OrderedDigest()
-        chains.append((id, chain))
-        return chain
+    func chain(_ id: MultipartID, at offset: Int64) -> OrderedDigest? {
+        chains.withLock { chains in
+            if let known = chains.first(where: { $0.id == id }) { return known.chain }
+            guard offset == 0 else { return nil }
+            if chains.count >= Self.most { chains.removeFirst() }
+            let chain = OrderedDigest()
+            chains.append((id, chain))
+            return chain
+        }
     }
 
-    subscript(id: MultipartID) -> OrderedDigest? { chains.first { $0.id == id }?.chain }
+    subscript(id: MultipartID) -> OrderedDigest? {
+        chains.withLock { chains in chains.first { $0.id == id }?.chain }
+    }
 
-    mutating func remove(_ id: MultipartID) { chains.removeAll { $0.id == id } }
+    func remove(_ id: MultipartID) {
+        chains.withLock { chains in chains.removeAll { $0.id == id } }
+    }
 }

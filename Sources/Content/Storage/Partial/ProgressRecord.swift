@@ -3,6 +3,9 @@ import Model
 import Synchronization
 
 /// The file of one object in `.dray/partial`, which records its progress. Safe from any thread.
+///
+/// Two locks: that of the state is held for moments; `writing` gives the writes of the file their
+/// order, and is held during one, so that no earlier record replaces a later one.
 struct ProgressRecord: ~Copyable, Sendable {
     private struct State {
         /// Name, once there is a file.

@@ -4,7 +4,7 @@ internal import Curl
 ///
 /// It is obeyed by the transfers of the process (`OriginScheduler+Cooldown.swift`), by all workers
 /// through the origin's cooldown (`OriginCooldowns`), and by the next attempt of the job
-/// (`RetryPolicy`). Webhooks obey those of their receivers (`Webhooks.record`).
+/// (`Backoff`). Webhooks obey those of their receivers (`Webhooks.record`).
 package enum RetryAfter {
     /// Maximum delay: a wrong header must not park a job for a year.
     package static let maximumSeconds = 3_600.0

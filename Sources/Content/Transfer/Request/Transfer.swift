@@ -12,9 +12,13 @@ package final class Transfer: Sendable {
     let completion: @Sendable (Transfer, TransferResult) -> Void
     private let received = Atomic<Int64>(0)
     private let resumed = Atomic<Int64>(0)
-    private let current = Mutex(TransferState.machine.initial)
-    private let left: Mutex<PartialBody?>
+    private let changing: Mutex<Changing>
     private let observer: Observer?
+
+    private struct Changing {
+        var state = TransferState.machine.initial
+        var partial: PartialBody?
+    }
 
     /// Receives each event and the state before it, on the thread that raises it.
     package typealias Observer = @Sendable (TransferState, TransferEvent) -> Void
@@ -29,14 +33,14 @@ package final class Transfer: Sendable {
         self.siteMeter = siteMeter
         self.observer = observer
         self.completion = completion
-        left = Mutex(request.delivery.resumption?.partial)
+        changing = Mutex(Changing(partial: request.delivery.resumption?.partial))
     }
 
     /// The partial body of an earlier attempt, or of this one before it was stopped in favor of
     /// others.
     var partial: PartialBody? {
-        get { left.withLock(\.self) }
-        set { left.withLock { $0 = newValue } }
+        get { changing.withLock { $0.partial } }
+        set { changing.withLock { $0.partial = newValue } }
     }
 
     /// Bytes of the body so far.
@@ -45,16 +49,16 @@ package final class Transfer: Sendable {
     /// Bytes of the body that an earlier attempt received.
     package var resumedBytes: Int64 { resumed.load(ordering: .relaxed) }
 
-    package var state: TransferState { current.withLock { $0 } }
+    package var state: TransferState { changing.withLock { $0.state } }
 
     /// Changes the state; called by the transfer's present owner, the scheduler or a loop.
     func handle(_ event: TransferEvent) {
-        let from = current.withLock { state -> TransferState in
-            let from = state
-            if let next = TransferState.machine.next(state, event) {
-                state = next
+        let from = changing.withLock { changing -> TransferState in
+            let from = changing.state
+            if let next = TransferState.machine.next(from, event) {
+                changing.state = next
             } else {
-                assertionFailure("\(event.rawValue) of a transfer that is \(state.rawValue)")
+                assertionFailure("\(event.rawValue) of a transfer that is \(from.rawValue)")
             }
             return from
         }

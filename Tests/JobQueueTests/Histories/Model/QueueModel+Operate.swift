@@ -139,7 +139,6 @@ extension QueueModel {
                 answer.jobs += 1
             }
             answer.assets += 1
-            if !asset.isCounted { catalogs[number]?.hasCancelledOthers = true }
             if asset.state == .refreshing {
                 self[key]?.note(["worker.cancelled"])
                 self[key]?.state = .completed
@@ -199,7 +198,6 @@ extension QueueModel {
         }
         let ended = catalog.endedDirectories
         var answer = SelectionAnswer(assets: 0, jobs: 0)
-        catalogs[number]?.hasCancelledOthers = false
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)
             endOutlivedRenewal(of: key)

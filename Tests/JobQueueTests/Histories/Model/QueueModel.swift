@@ -58,8 +58,6 @@ struct QueueModel: Equatable, Sendable {
         var checksumsOwed: Set<String> = []
         var checksumsFailed = 0
         var checksumsRetries = 0
-        /// Some were cancelled that its last start did not have: until the next one they may count.
-        var hasCancelledOthers = false
         /// Its time has not come.
         var isHeldBack = false
         /// What was started last has a deadline, which was over before it was opened.

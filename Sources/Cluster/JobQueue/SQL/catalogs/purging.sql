@@ -142,6 +142,16 @@ WITH next AS MATERIALIZED (
     WHERE n.id NOT IN (SELECT id FROM blocked)
 ), kept AS (
     DELETE FROM unneeded_file f USING needed n WHERE f.id = n.id AND n.is_recorded
+    RETURNING f.site_id, f.bytes
+), site_of_kept AS MATERIALIZED (
+    -- Without a wait: if another transaction has the row, the next count finds the same.
+    SELECT id FROM site WHERE id IN (SELECT site_id FROM kept WHERE bytes > 0)
+    FOR NO KEY UPDATE SKIP LOCKED
+), unshared AS (
+    -- These files stay, with a record less.
+    UPDATE site t SET shared_bytes = greatest(t.shared_bytes - n.bytes, 0), shared_of = NULL
+    FROM site_of_kept k, (SELECT sum(bytes)::bigint AS bytes FROM kept) AS n
+    WHERE t.id = k.id
 ), handed AS (
     UPDATE unneeded_file f SET catalog_id = n.catalog_id, asset_id = n.needer, due_at = 'infinity',
         lane_id = NULL, job_id = NULL, lost_at = NULL

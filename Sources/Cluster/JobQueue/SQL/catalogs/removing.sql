@@ -38,7 +38,7 @@ WITH storing AS MATERIALIZED (
         (SELECT min(e.granted_at) FROM lease e
          WHERE NOT EXISTS (SELECT FROM worker w WHERE w.id = e.worker_id AND {{isGone}}))) AS since
 ), chosen AS MATERIALIZED (
-    SELECT a.id, a.state, a.generation >= c.generation AS is_counted, a.segments, a.segments_done,
+    SELECT a.id, a.state, {{isCounted}} AS is_counted, a.segments, a.segments_done,
            a.segments_failed, a.bytes, a.adopted_bytes,
            CASE WHEN a.state IN ({{assetEndedEarly}})
                      AND (@is_storing::bool OR a.changed_at >= (SELECT since FROM storing))
@@ -124,7 +124,7 @@ WITH storing AS MATERIALIZED (
 ), changed AS (
     UPDATE asset a SET
         state = @state, is_purging = true, is_cleared = false,
-        generation = greatest(a.generation, n.generation), is_paused = false,
+        generation = greatest(a.generation, n.generation), added_starts = 0, is_paused = false,
         resolved = false, redefined = false, key_taken = false, sidecars_changed = false,
         segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
         verifies_failed = 0, bytes = 0, adopted_bytes = 0, refreshed = NULL, warnings = NULL,
@@ -223,7 +223,7 @@ GROUP BY l.catalog_id ORDER BY l.catalog_id
 -- SHA256SUMS written, and the fold that follows ends the catalog after the last of them. An interrupted catalog
 -- ends too once it has no interrupted asset. Earlier failures of checksum files no longer count.
 WITH over AS MATERIALIZED (
-    SELECT a.id, a.directory_id, a.generation >= c.generation AS is_counted
+    SELECT a.id, a.directory_id, {{isCounted}} AS is_counted
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
     WHERE a.id = ANY(@assets::bigint[]) AND a.catalog_id = @catalog::bigint
       AND a.is_purging

@@ -77,13 +77,14 @@ SELECT count(*) AS jobs FROM gone
 -- unprepared: cancelAssets
 -- raises: asset.cancel
 -- Those under way, or interrupted, are cancelled: what they lack counts as failed. Of one that is
--- refreshed, the refresh has failed. Directories await nothing of interrupted ones.
+-- refreshed, the refresh has failed. Directories await nothing of interrupted ones. What was added since the
+-- catalog's start is not among its counts, but in the figures of the day.
 WITH chosen AS MATERIALIZED (
-    SELECT id, segments_failed, state = 'refreshing' AS is_whole,
-           CASE WHEN state <> 'interrupted' THEN directory_id END AS directory_id
-    FROM asset
-    WHERE id IN (SELECT unnest(@assets::bigint[])) AND state IN ({{assetCancellable}})
-    ORDER BY id FOR UPDATE
+    SELECT a.id, a.segments_failed, a.state = 'refreshing' AS is_whole, {{isCounted}} AS is_counted,
+           CASE WHEN a.state <> 'interrupted' THEN a.directory_id END AS directory_id
+    FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    WHERE a.id IN (SELECT unnest(@assets::bigint[])) AND a.state IN ({{assetCancellable}})
+    ORDER BY a.id FOR UPDATE OF a
 ), changed AS (
     UPDATE asset a SET
         state = CASE WHEN c.is_whole THEN 'completed' ELSE 'cancelled' END,
@@ -96,15 +97,19 @@ WITH chosen AS MATERIALIZED (
         changed_at = now()
     FROM chosen c WHERE a.id = c.id
     RETURNING a.id, a.catalog_id, c.directory_id, a.state, a.failure_code, a.failure_message,
-              a.segments_failed - c.segments_failed AS failed
+              a.segments_failed - c.segments_failed AS failed, c.is_counted
 ), events AS (
     {{assetEvents}}
 ), tallied AS (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_cancelled,
                        segments_failed)
     SELECT catalog_id, directory_id, count(*) FILTER (WHERE state = 'completed'),
-           count(*) FILTER (WHERE state = 'cancelled'), sum(failed)
+           count(*) FILTER (WHERE state = 'cancelled' AND is_counted), sum(failed)
     FROM changed GROUP BY catalog_id, directory_id
+), uncounted AS (
+    INSERT INTO outcome (catalog_id, assets_cancelled)
+    SELECT catalog_id, count(*) FROM changed WHERE state = 'cancelled' AND NOT is_counted
+    GROUP BY catalog_id
 )
 SELECT count(*) AS assets FROM changed
 

@@ -136,7 +136,7 @@ WITH merged AS (
                             expected_bytes, expected_sha256, expected_digests, sidecars,
                             not_before, is_waiting, expires_at, keep_seconds, title, max_fetches,
                             fetch_seconds, max_sites, refresh_seconds, refresh_at,
-                            refresh_by_origin, modified_at, listed_generation)
+                            refresh_by_origin, modified_at, listed_generation, added_starts)
     SELECT @catalog::bigint, d.id, o.id, @generation::int, s.name, s.url, s.kind, s.key,
            s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars,
            to_timestamp(s.not_before), coalesce(to_timestamp(s.not_before) > now(), false),
@@ -148,7 +148,7 @@ WITH merged AS (
                     THEN split_part(s.url, '?', 1) END),
            f.counts, f.seconds, least(s.max_sites, c.max_sites, t.max_sites),
            r.seconds, now() + make_interval(secs => r.seconds), r.by_origin,
-           to_timestamp(s.modified_at), @generation::int
+           to_timestamp(s.modified_at), @generation::int, c.starts
     FROM staged_asset s
     JOIN catalog c ON c.id = @catalog::bigint
     JOIN site t ON t.id = c.site_id
@@ -170,6 +170,9 @@ WITH merged AS (
     ON CONFLICT (catalog_id, name) DO UPDATE SET
         generation = excluded.generation,
         listed_generation = excluded.generation,
+        added_starts = CASE WHEN a.generation < (SELECT generation FROM catalog
+                                                 WHERE id = @catalog::bigint)
+                            THEN excluded.added_starts ELSE a.added_starts END,
         -- Its directory changes at the start: that of before still waits for what is under way.
         origin_id = excluded.origin_id,
         url = excluded.url,

@@ -42,6 +42,11 @@ CREATE TABLE site (
     floor_bytes bigint CHECK (floor_bytes > 0),
     -- The most that its catalogs may have stored there.
     quota_bytes bigint CHECK (quota_bytes > 0),
+    -- Bytes that records of its files have more than once, because several assets share a file, as last counted; what
+    -- the catalogs recorded then, as a hash of their sums, null if it is to be counted again; and when it may be next.
+    shared_bytes bigint NOT NULL DEFAULT 0,
+    shared_of bigint,
+    shared_due_at timestamptz NOT NULL DEFAULT now(),
     -- The longest time for which a completed asset is kept.
     keep_seconds float8 CHECK (keep_seconds > 0),
     -- At most so many fetches of a title within so many seconds, and at most so many sites that have it.
@@ -348,6 +353,9 @@ CREATE TABLE asset (
     generation int NOT NULL,
     -- The submission whose list named it last; a removal counts it to a later one.
     listed_generation int NOT NULL,
+    -- Starts of the catalog before it was added, or named again after a start had left it out: until the next one the
+    -- catalog's counts do not have it.
+    added_starts int NOT NULL DEFAULT 0,
     verifies int NOT NULL DEFAULT 0,
     verifies_done int NOT NULL DEFAULT 0,
     verifies_failed int NOT NULL DEFAULT 0,

@@ -185,6 +185,55 @@ WHERE CASE WHEN u.is_over THEN t.fault_code IS NULL OR t.fault_retry_at <> 'infi
            ELSE t.fault_retry_at = 'infinity' END
 ORDER BY t.id FOR NO KEY UPDATE OF t
 
+-- name: sharedOutdated
+-- Sites whose catalogs have recorded something else as stored since files were counted that several
+-- assets share: @site, or all whose time has come.
+SELECT t.id FROM site t
+WHERE CASE WHEN @site::bigint IS NULL THEN t.shared_due_at <= clock_timestamp() ELSE t.id = @site END
+  AND t.shared_of IS DISTINCT FROM {{storedSums}}
+ORDER BY t.id
+
+-- name: tryLockShared
+-- One count of a site at a time.
+SELECT pg_try_advisory_xact_lock(hashtextextended('dray.shared.' || current_schema(), @site::bigint))
+    AS locked
+
+-- unprepared: countShared
+-- Counts the bytes that records of files of @site have more than once: of each key all but the longest
+-- record. Keys are compared by their hashes. A site with one catalog of files without sidecars, of which
+-- each has a key of its own, is not read. The next count waits twenty times as long as this one took.
+WITH sharing AS MATERIALIZED (
+    SELECT (SELECT count(*) > 1 FROM catalog WHERE site_id = @site::bigint)
+        -- The order takes the index, which has no row where all assets are such files.
+        OR EXISTS (SELECT FROM (SELECT FROM segment WHERE role <> 'file' AND part = 0
+                                ORDER BY hashtextextended(key, 0) LIMIT 1) AS s)
+           AND EXISTS (SELECT FROM catalog c JOIN asset a ON a.catalog_id = c.id
+                       WHERE c.site_id = @site::bigint
+                         AND (a.kind <> 'file' OR a.sidecars IS NOT NULL)) AS is_possible
+), record (key, bytes) AS (
+    SELECT hashtextextended(s.key, 0), r.bytes
+    FROM catalog c JOIN asset a ON a.catalog_id = c.id
+    JOIN segment s ON s.asset_id = a.id AND s.part = 0
+    JOIN result r ON r.segment_id = s.id AND r.done
+    WHERE c.site_id = @site::bigint AND (SELECT is_possible FROM sharing)
+    UNION ALL
+    SELECT hashtextextended(f.key, 0), f.bytes
+    FROM catalog c JOIN asset a ON a.catalog_id = c.id JOIN previous_file f ON f.asset_id = a.id
+    WHERE c.site_id = @site::bigint AND f.bytes IS NOT NULL AND (SELECT is_possible FROM sharing)
+    UNION ALL
+    SELECT hashtextextended(f.key, 0), f.bytes FROM unneeded_file f
+    WHERE f.site_id = @site::bigint AND f.key <> {{bodiesKey}}
+      AND (SELECT is_possible FROM sharing)
+), shared AS MATERIALIZED (
+    SELECT coalesce(sum(k.bytes), 0)::bigint AS bytes
+    FROM (
+        SELECT sum(bytes) - max(bytes) AS bytes FROM record GROUP BY key HAVING count(*) > 1
+    ) AS k
+)
+UPDATE site t SET shared_bytes = n.bytes, shared_of = {{storedSums}},
+    shared_due_at = clock_timestamp() + 20 * (clock_timestamp() - statement_timestamp())
+FROM shared n WHERE t.id = @site::bigint
+
 -- name: applyQuota
 -- Pairwise sites, which are locked, and why each is paused, null for those that resume.
 UPDATE site t SET fault_code = CASE WHEN q.message IS NOT NULL THEN {{storage.quota}} END,
