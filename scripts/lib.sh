@@ -20,8 +20,8 @@ packages_of() {
         run) printf '%s\n' ca-certificates postgresql ;;
         demo) printf '%s\n' nginx-light ;;
         test)
-            printf '%s\n' ceph-common ceph-mgr ceph-mon ceph-osd chromium curl ffmpeg fish groff-base iproute2 \
-                mandoc nginx-light postgresql python3-venv radosgw shellcheck strace trafficserver varnish zsh
+            printf '%s\n' aria2 ceph-common ceph-mgr ceph-mon ceph-osd chromium curl ffmpeg fish groff-base iproute2 \
+                mandoc nginx-light postgresql python3-venv radosgw shellcheck strace trafficserver varnish wget zsh
             ;;
         attack) printf '%s\n' openssl postgresql-client python3 ;;
         monitoring) printf '%s\n' prometheus prometheus-alertmanager python3 ;;

@@ -46,6 +46,9 @@ import Testing
         let found = try #require(try await offer("a", sha256: nil).found)
         #expect(found.bytes == Int64(Self.right.count))
         #expect(found.sha256 == Self.digest)
+        // aria2 has not completed it.
+        try site.write("", to: "h.test/a.aria2")
+        #expect(try await offer("a", sha256: nil).found == nil)
     }
 
     @Test func noSymlinkIsFollowed() async throws {

@@ -92,6 +92,22 @@ import Testing
         #expect(try Self.seconds(bounded) == 604_800)
     }
 
+    /// The command signs, not a worker.
+    @Test func missingCredentialsAreThoseOfThisCommand() async throws {
+        let failure = await #expect(throws: Failure.self) {
+            try await Self.signed(
+                try Self.scenario(),
+                environment: [
+                    "AWS_EC2_METADATA_DISABLED": "true",
+                    "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent/credentials",
+                ])
+        }
+        #expect(failure?.code == .storageCredentials)
+        #expect(
+            failure?.hint.contains("for this command") == true, "\(String(describing: failure))")
+        #expect(failure?.hint.contains("worker") == false)
+    }
+
     @Test func aTestLongerThanItsCredentialsIsRejected() async throws {
         let service = try FaultOrigin()
         let path = "/latest/meta-data/iam/security-credentials/"

@@ -1,10 +1,10 @@
-import API
 import CommandLine
 import Model
 import Rendering
 import TestSupport
 import Testing
 
+@testable import API
 @testable import Client
 
 @Suite struct ProgressTests {
@@ -249,6 +249,23 @@ import Testing
         for line in text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
         #expect(text.contains("\n\nRetries\n      2\n"), "\(text)")
         #expect(text.hasSuffix("\n\n1 sidecar missing, see --report\n"))
+    }
+
+    @Test func aSummaryNamesTheGapsOfRecordings() {
+        var summary = RunSummary(
+            status: status {
+                $0.state = .completed
+                $0.recording = CatalogRecording(
+                    recording: 0, titles: 1, segments: 15, gaps: 7, behindSeconds: 0, unrecorded: 0)
+            }, destination: "/edge")
+        #expect(summary.text.hasSuffix("\n\nrecorded 1 title: 15 segments, 7 gaps\n"))
+        var gap = ClusterEvent(id: "1-1", time: 0, kind: EventKind(rawValue: "asset.gap"))
+        (gap.message, gap.code) = ("Segment 2, o/2.ts\u{1B}, could not be fetched", .originHTTP404)
+        summary.gaps = RunSummary.gaps([gap], hasMore: true)
+        #expect(
+            summary.text.hasSuffix(
+                "15 segments, 7 gaps\n    Segment 2, o/2.ts\\u{1B}, could not be fetched "
+                    + "(origin.http.404)\n    and more gaps\n"), "\(summary.text)")
     }
 
     @Test func failuresAreListedUpToABound() {

@@ -7,11 +7,12 @@ import Testing
 /// What commands print of titles and the renditions that they may lack.
 @Suite struct RenditionTextTests {
     private static func title(
-        _ kind: AssetKind = .dash, _ code: FailureCode = .originHTTP404, segments: Int = 9
+        _ kind: AssetKind = .dash, _ code: FailureCode = .originHTTP404, segments: Int = 9,
+        _ message: String = "http://o/v/2.m4s: status 404"
     ) -> AssetStatus {
         AssetStatus(
             id: AssetID(1), name: "film", url: "http://o/film.mpd", kind: kind, state: .failed,
-            failure: Failure(code, "http://o/v/2.m4s: status 404"), segments: segments)
+            failure: Failure(code, message), segments: segments)
     }
 
     private static func hint(_ asset: AssetStatus, _ titles: TitleOptions?) -> Bool {
@@ -25,6 +26,8 @@ import Testing
         #expect(Self.hint(Self.title(.hls, segments: 0), TitleOptions()))
         // Its manifest, a file, and another failure.
         #expect(!Self.hint(Self.title(segments: 0), TitleOptions()))
+        let own = Self.title(.hls, .originHTTP404, segments: 0, "http://o/film.mpd: status 404")
+        #expect(!Self.hint(own, TitleOptions()))
         #expect(!Self.hint(Self.title(.file), TitleOptions()))
         #expect(!Self.hint(Self.title(.dash, .storageFull), TitleOptions()))
         var options = TitleOptions()

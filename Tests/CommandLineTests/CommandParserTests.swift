@@ -8,7 +8,9 @@ import Testing
             subcommands: [
                 Command(
                     "fetch", summary: "Fetches a list.",
-                    operands: [CommandOperand("LIST", help: "What to fetch.")],
+                    operands: [
+                        CommandOperand("LIST", several: "Write a list.", help: "What to fetch.")
+                    ],
                     options: [
                         CommandOption(
                             "to", short: "t", .text(placeholder: "DEST"), required: true,
@@ -145,13 +147,36 @@ import Testing
         #expect(site?.hint == "Did you mean --root?")
     }
 
+    /// The first word may be an operand of the command, or a mistyped subcommand.
+    @Test func aMistypedSubcommandOfACommandWithOperandsIsNamed() throws {
+        let operands = [CommandOperand("CATALOG", help: "It.")]
+        let pause = Command("pause", summary: "Pause.", operands: operands) { _ in .success }
+        let list = Command(
+            "list", summary: "List.", subcommands: [pause], operands: operands,
+            options: [
+                CommandOption("name", .text(placeholder: "NAME"), selects: true, help: "Only it.")
+            ]
+        ) { _ in .success }
+        let parser = CommandParser(
+            root: Command("tool", summary: "A tool.", subcommands: [list]), version: "1")
+        for (word, hint) in [
+            ("puase", "Did you mean pause?"), ("movies", "`tool list --help` lists the commands."),
+        ] {
+            let error = #expect(throws: UsageError.self) { try parser.parse(["list", word, "t1"]) }
+            #expect(
+                error?.message == "unexpected argument 't1'; '\(word)' is no command of tool list")
+            #expect(error?.hint == "Select by it with --name 't1'.\n\(hint)")
+        }
+    }
+
     @Test(arguments: [
         (["fetch"], "LIST is missing", "Usage: tool fetch LIST --to DEST"),
+        (["fetch", "", "--to=x"], "LIST is empty", "Usage:"),
         (["fetch", "l"], "--to is missing", "Usage:"),
         (["fetch", "l", "--to"], "--to needs a value", "--to DEST"),
         (["fetch", "l", "--to", "--to", "x"], "--to needs a value", "--to DEST"),
         (["fetch", "l", "--to="], "--to is empty", "--to DEST"),
-        (["fetch", "l", "m", "--to=x"], "unexpected argument 'm'", "Usage:"),
+        (["fetch", "l", "m", "--to=x"], "unexpected argument 'm'", "Write a list.\nUsage:"),
         (["fetch", "l", "--to=x", "--to=y"], "--to is given twice", "once"),
         (["fetch", "l", "--to=x", "--quiet=1"], "--quiet takes no value", "--quiet"),
         (["fetch", "l", "--to=x", "--workers", "0"], "--workers is '0'", "from 1 to 64"),

@@ -89,7 +89,7 @@ import Testing
             // Seen before the test is stopped.
             try await waitUntil(deadlineSeconds: 60, "the report") {
                 try await fixture.execute(
-                    "SELECT count(*) FROM load_shard WHERE heard_at > joined_at"
+                    "SELECT count(*) FROM load_shard WHERE reported_at > joined_at"
                 ).hasPrefix("1")
             }
             #expect(try await fixture.client.stopLoadTest(Self.id).state == .ended)

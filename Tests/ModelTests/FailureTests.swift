@@ -64,6 +64,14 @@ import Testing
             #"{"maxFetches" : {"fetches" : 3, "seconds" : 0.5, "allowed" : 2}}"#,
             "maxFetches: the title was fetched 3 times within 0.5 s; allowed: 2."
         ),
+        (
+            #"{"maxFetches" : {"fetches" : 1, "seconds" : 2592000, "allowed" : 1}}"#,
+            "maxFetches: the title was fetched 1 time within 30 days; allowed: 1."
+        ),
+        (
+            #"{"maxFetches" : {"fetches" : 1, "seconds" : 129600, "allowed" : 1}}"#,
+            "maxFetches: the title was fetched 1 time within 36 hours; allowed: 1."
+        ),
         (#"{"freed" : {"files" : 1, "bytes" : 10}}"#, "1 file, 10 bytes"),
         (#"{"freed" : {"files" : 0, "bytes" : 1}}"#, "0 files, 1 byte"),
         (

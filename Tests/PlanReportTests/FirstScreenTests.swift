@@ -38,6 +38,30 @@ import Testing
         #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 })
     }
 
+    /// An old rate is named beside the costs in all formats, if an amount is converted.
+    @Test func anOldExchangeRateIsNamed() throws {
+        let warning = "The exchange rate is from 2025-02-21, over a year ago: set money.exchange."
+        func outputs(_ change: (inout Scenario) -> Void) throws -> [String] {
+            var scenario = Scenario()
+            change(&scenario)
+            ExchangeRates.complete(&scenario.money)
+            var options = Plan.Options()
+            options.draws = 0
+            options.prices = try PriceReader.embedded()
+            var plan = try Plan(scenario, options)
+            plan.exchangeWarning = ExchangeRates.warning(scenario.money, today: "2026-11-29")
+            return [
+                PlanSummary(plan).text, PlanTable(plan, usesUnicode: false).text,
+                PlanMarkdown(plan).text,
+            ]
+            .map { $0.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+        }
+        for text in try outputs({ _ in }) { #expect(text.contains(warning), "\(text)") }
+        for text in try outputs({ $0.money.provider = "hetzner" }) {
+            #expect(!text.contains(warning), "\(text)")
+        }
+    }
+
     @Test func aSimulationIsThere() throws {
         let plan = try Self.plan([.monthlyActiveUsers: 5_000], simulatedJobs: 1_000_000)
         let text = PlanSummary(plan).text

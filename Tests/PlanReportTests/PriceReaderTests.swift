@@ -157,6 +157,23 @@ import Testing
         #expect(other.currency == "CHF" && other.exchange.isEmpty)
     }
 
+    @Test func oldRatesAreNamed() {
+        var money = Scenario.MoneyChoice()
+        ExchangeRates.complete(&money)
+        #expect(ExchangeRates.warning(money, today: "2026-02-21") == nil)
+        #expect(
+            ExchangeRates.warning(money, today: "2026-02-22")
+                == "The exchange rate is from 2025-02-21, over a year ago: set money.exchange.")
+        for (date, isOld) in [
+            ("2025-11", false), ("2025-10", true), ("2025", false), ("2024", true),
+        ] {
+            money.exchangeDate = date
+            #expect((ExchangeRates.warning(money, today: "2026-11-29") != nil) == isOld, "\(date)")
+        }
+        money.exchangeDate = nil
+        #expect(ExchangeRates.warning(money, today: "2026-11-29") == nil)
+    }
+
     /// Without any rate, and only if there is something to convert.
     @Test func aCurrencyWithoutARateIsRefused() throws {
         var scenario = Scenario()

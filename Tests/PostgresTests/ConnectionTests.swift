@@ -30,6 +30,26 @@ import Testing
         }
     }
 
+    @Test func arraysComeBackFromTheirBinaryForm() async throws {
+        try await withConnection { connection in
+            for texts in [[], ["a,b", nil, "", "NULL", "x\"y\\z", "é 🛒"], ["only"]] as [[String?]] {
+                let row = try #require(
+                    try await connection.query("SELECT $1::text[]", [.binaryTextArray(texts)])
+                        .firstRow)
+                #expect(try row.textArray(0) == texts)
+            }
+            for numbers in [[], [1, -2, .max, .min]] as [[Int64]] {
+                let row = try #require(
+                    try await connection.query("SELECT $1::bigint[]", [.binaryInt64Array(numbers)])
+                        .firstRow)
+                #expect(try row.int64Array(0) == numbers)
+            }
+            await #expect(throws: PostgresError.self) {
+                try await connection.query("SELECT $1::text[]", [.binaryTextArray(["a\0b"])])
+            }
+        }
+    }
+
     @Test func wrongColumnsAndTypesThrow() async throws {
         try await withConnection { connection in
             let row = try #require(

@@ -73,5 +73,9 @@ import Testing
         for key in ["h", "h/b", "h/link", "h/ancient"] {
             #expect(site.storage.foundFile(key: key, bytes: nil) == nil, "\(key)")
         }
+        // aria2 reserves the whole length before it has the bytes.
+        try site.directory.write("", to: "h/a.aria2")
+        #expect(site.storage.foundFile(key: "h/a", bytes: nil) == nil)
+        #expect(site.storage.reuse(key: "h/a", expected: Site.expected(bytes)))
     }
 }

@@ -5,10 +5,14 @@ import Synchronization
 ///
 /// A version number closes the gap between a query and the wait: a signal in between is not missed.
 final class WorkSignal: Sendable {
+    private typealias Continuations = [Int: CheckedContinuation<Void, Never>]
+
     private struct State {
         var version = 0
-        var nextWaiter = 0
-        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var nextNumber = 0
+        var waiters: Continuations = [:]
+        /// Those that wait for a waiter.
+        var watchers: Continuations = [:]
         var isClosed = false
     }
 
@@ -42,25 +46,41 @@ final class WorkSignal: Sendable {
         await waitAtMost(duration) { await self.wait(after: version) }
     }
 
+    /// Waits until somebody waits for a signal, for `duration` at most.
+    func waitForWaiter(atMost duration: Duration) async {
+        await waitAtMost(duration) {
+            await self.wait(among: \.watchers) { !$0.waiters.isEmpty }
+        }
+    }
+
     /// Waits for a signal after `version`, or until the task is cancelled.
     private func wait(after version: Int) async {
+        await wait(among: \.waiters) { $0.version != version || $0.isClosed }
+    }
+
+    /// Waits to be resumed as one of `continuations`, or until the task is cancelled; not at all if
+    /// the wait is over already.
+    private func wait(
+        among continuations: any WritableKeyPath<State, Continuations> & Sendable,
+        unless isOver: (State) -> Bool
+    ) async {
         let number = state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
+            state.nextNumber += 1
+            return state.nextNumber
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isOver = state.withLock { state in
-                    if state.version != version || state.isClosed || Task.isCancelled {
-                        return true
-                    }
-                    state.waiters[number] = continuation
-                    return false
+                let woken: [CheckedContinuation<Void, Never>] = state.withLock { state in
+                    if isOver(state) || Task.isCancelled { return [continuation] }
+                    state[keyPath: continuations][number] = continuation
+                    guard !state.waiters.isEmpty else { return [] }
+                    defer { state.watchers.removeAll() }
+                    return Array(state.watchers.values)
                 }
-                if isOver { continuation.resume() }
+                for continuation in woken { continuation.resume() }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+            state.withLock { $0[keyPath: continuations].removeValue(forKey: number) }?.resume()
         }
     }
 }

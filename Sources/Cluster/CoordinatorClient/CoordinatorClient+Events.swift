@@ -110,7 +110,7 @@ private final class EventReading: Sendable {
     private struct State {
         var reader = EventStreamReader()
         var failure: Failure?
-        var heardAt = ContinuousClock.now
+        var receivedAt = ContinuousClock.now
     }
 
     private let state = Mutex(State())
@@ -123,13 +123,13 @@ private final class EventReading: Sendable {
 
     /// Seconds since the last bytes.
     var silentSeconds: Double {
-        state.withLock { (ContinuousClock.now - $0.heardAt) / .seconds(1) }
+        state.withLock { (ContinuousClock.now - $0.receivedAt) / .seconds(1) }
     }
 
     /// Takes bytes; returns false if no more are wanted.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         state.withLock { state in
-            state.heardAt = .now
+            state.receivedAt = .now
             do {
                 for message in try state.reader.read(bytes) {
                     guard receive(try Self.update(message)) else {

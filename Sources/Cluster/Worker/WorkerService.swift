@@ -170,11 +170,8 @@ package final class WorkerService: DrainableService {
         await waitForFirst(
             of: { await held.waitUntil(.isEmpty, atMost: .seconds(drainSeconds)) },
             { await stopping.wait() })
-        let end = ContinuousClock.now + .seconds(2)
-        while !held.isEmpty && ContinuousClock.now < end {
-            // Repeated each time: a title may just have requested its next playlist.
-            for lease in held.leases { core.engine.cancelAll(group: lease.description) }
-            await held.waitUntil(.isEmpty, atMost: .milliseconds(100))
-        }
+        // For good: a title may just request its next playlist.
+        core.engine.close()
+        await held.waitUntil(.isEmpty, atMost: .seconds(2))
     }
 }

@@ -78,9 +78,17 @@ struct CostFacts {
         return parts.joined(separator: ", ")
     }
 
-    /// Explains the words of `quality`; nil if all prices have an address.
+    /// Explains the words of `quality`, and warns of an old exchange rate; nil if all prices have an
+    /// address and the rate is not old.
     var legend: String? {
         let prices = options.flatMap(\.prices)
+        let isConverted = prices.contains { $0.price.currency != currency }
+        let sentences = [words(of: prices), isConverted ? plan.exchangeWarning : nil]
+            .compactMap(\.self)
+        return sentences.isEmpty ? nil : sentences.joined(separator: " ")
+    }
+
+    private func words(of prices: [ProviderCost.PriceInUse]) -> String? {
         guard prices.contains(where: { !$0.price.isCheckable }) else { return nil }
         return "Assumed prices are guesses to replace by offers (--prices); unchecked ones have a "
             + "source without an address."

@@ -21,6 +21,17 @@ package enum ExchangeRates {
         money.exchangeSource = source
     }
 
+    /// Returns a sentence if the rates are older than a year; nil if not, and without their date.
+    ///
+    /// - Parameter today: `2026-11-29`.
+    package static func warning(_ money: Scenario.MoneyChoice, today: String) -> String? {
+        guard let date = money.exchangeDate, let year = Int(today.prefix(4)) else { return nil }
+        let limit = "\(year - 1)" + today.dropFirst(4)
+        // A date may be a month or a year.
+        guard date < limit.prefix(date.count) else { return nil }
+        return "The exchange rate is from \(date), over a year ago: set money.exchange."
+    }
+
     /// Throws `input.field` if costs are in other currencies, and there is no rate at all.
     package static func check(_ plan: Plan, _ money: Scenario.MoneyChoice) throws(Failure) {
         guard money.exchange.isEmpty, let currency = money.currency else { return }

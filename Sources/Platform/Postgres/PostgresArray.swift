@@ -1,4 +1,4 @@
-/// The text form of one-dimensional arrays (PostgreSQL manual, 8.15.6).
+/// The text form of one-dimensional arrays (PostgreSQL manual, 8.15.6), and the binary form of some.
 enum PostgresArray {
     static func append(_ values: [Int64], to buffer: inout [UInt8]) {
         buffer.append(UInt8(ascii: "{"))
@@ -23,6 +23,45 @@ enum PostgresArray {
             buffer.append(UInt8(ascii: "\""))
         }
         buffer.append(UInt8(ascii: "}"))
+    }
+
+    static func appendBinary(_ values: [Int64], to buffer: inout [UInt8]) {
+        appendHead(of: values.count, type: 20, to: &buffer)
+        buffer.reserveCapacity(buffer.count + 12 * values.count)
+        for value in values {
+            append(Int32(8), to: &buffer)
+            append(value, to: &buffer)
+        }
+    }
+
+    static func appendBinary(_ values: [String?], to buffer: inout [UInt8]) {
+        appendHead(of: values.count, type: 25, to: &buffer)
+        for value in values {
+            guard var value else {
+                append(Int32(-1), to: &buffer)
+                continue
+            }
+            value.withUTF8 { text in
+                append(Int32(clamping: text.count), to: &buffer)
+                buffer.append(contentsOf: text)
+            }
+        }
+    }
+
+    /// Appends the head of an array as `array_recv` of PostgreSQL reads it: dimensions, flags, type of
+    /// the elements by its fixed number in `pg_type`, then length and first index. Elements follow, each
+    /// after its length in bytes, -1 for null.
+    private static func appendHead(of count: Int, type: Int32, to buffer: inout [UInt8]) {
+        append(Int32(count == 0 ? 0 : 1), to: &buffer)
+        append(Int32(0), to: &buffer)
+        append(type, to: &buffer)
+        guard count > 0 else { return }
+        append(Int32(clamping: count), to: &buffer)
+        append(Int32(1), to: &buffer)
+    }
+
+    private static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {
+        withUnsafeBytes(of: value.bigEndian) { buffer.append(contentsOf: $0) }
     }
 
     /// Appends the text between the quotes of an element.

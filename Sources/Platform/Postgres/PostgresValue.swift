@@ -9,6 +9,10 @@ package enum PostgresValue: Sendable, Equatable {
     case bytes([UInt8])
     case int64Array([Int64])
     case textArray([String?])
+    /// A bigint[] and a text[] in their binary forms, which the server reads in half the time: for
+    /// columns of many rows. The statement's parameter must have exactly this type.
+    case binaryInt64Array([Int64])
+    case binaryTextArray([String?])
 
     /// Returns a UUID in its text form.
     package static func uuid(_ text: String) -> PostgresValue { .text(text) }
@@ -23,7 +27,8 @@ package enum PostgresValue: Sendable, Equatable {
         value.map(PostgresValue.double) ?? .null
     }
 
-    /// Appends the text form. Bytes get the hexadecimal form of bytea.
+    /// Appends the text form; of a binary array its binary form. Bytes get the hexadecimal form of
+    /// bytea.
     func appendText(to buffer: inout [UInt8]) {
         switch self {
         case .null: break
@@ -34,6 +39,8 @@ package enum PostgresValue: Sendable, Equatable {
         case .bytes(let value): appendHexadecimal(value, to: &buffer)
         case .int64Array(let values): PostgresArray.append(values, to: &buffer)
         case .textArray(let values): PostgresArray.append(values, to: &buffer)
+        case .binaryInt64Array(let values): PostgresArray.appendBinary(values, to: &buffer)
+        case .binaryTextArray(let values): PostgresArray.appendBinary(values, to: &buffer)
         }
     }
 }
@@ -102,8 +109,14 @@ struct EncodedParameters {
                 format = 1
             } else {
                 value.appendText(to: &buffer)
-                if case .text = value { try Self.refuseNUL(in: buffer[start...]) }
-                if case .textArray = value { try Self.refuseNUL(in: buffer[start...]) }
+            }
+            switch value {
+            case .text, .textArray: if buffer[start...].contains(0) { throw Self.nul }
+            case .binaryInt64Array: format = 1
+            case .binaryTextArray(let texts):
+                for case let text? in texts where text.utf8.contains(0) { throw Self.nul }
+                format = 1
+            default: break
             }
             lengths.append(Int32(clamping: buffer.count - start))
             formats.append(format)
@@ -111,10 +124,8 @@ struct EncodedParameters {
         }
     }
 
-    private static func refuseNUL(in bytes: ArraySlice<UInt8>) throws(PostgresError) {
-        if bytes.contains(0) {
-            throw PostgresError(.usage, "text with a NUL byte cannot be stored", sqlState: "22021")
-        }
+    private static var nul: PostgresError {
+        PostgresError(.usage, "text with a NUL byte cannot be stored", sqlState: "22021")
     }
 
     typealias Body = (

@@ -54,7 +54,7 @@ import Testing
         let queue = fixture.queue
         let (id, workers) = try await L.running(queue)
         try await fixture.pool.query(
-            "UPDATE load_shard SET heard_at = now() - interval '11 s' WHERE number = 1")
+            "UPDATE load_shard SET reported_at = now() - interval '11 s' WHERE number = 1")
         _ = try await queue.loadTests.supervision.reconcile()
         _ = try await queue.loadTests.shards.report(L.report(workers[0], .finished), of: id)
         #expect(try await queue.loadTests.status(of: id).state == .ended)

@@ -84,7 +84,7 @@ import Testing
             #expect(status.change == second && status.range?.most == 1_000)
             // A lost worker gets no more, and the others theirs.
             try await fixture.pool.query(
-                "UPDATE load_shard SET heard_at = now() - interval '11 s' WHERE number = 1")
+                "UPDATE load_shard SET reported_at = now() - interval '11 s' WHERE number = 1")
             _ = try await queue.loadTests.supervision.reconcile()
             let third = try await queue.loadTests.change(id, to: 7)
             var report = LoadTestTests.report(workers[1], .ready)

@@ -201,7 +201,7 @@ import Testing
             #expect(try await queue.loadTests.shards.report(report, of: test.id).kind == .leave)
             #expect(try await Self.join(queue, test.id, silent) == Self.scenario)
             try await fixture.pool.query(
-                "UPDATE load_shard SET heard_at = now() - interval '11 s'")
+                "UPDATE load_shard SET reported_at = now() - interval '11 s'")
             _ = try await queue.loadTests.supervision.reconcile()
             #expect(try await Self.join(queue, test.id, other) == Self.scenario)
             #expect(
@@ -246,7 +246,7 @@ import Testing
                     Self.report(worker, .ready, seconds: [0, 1, 2]), of: id)
             }
             try await fixture.pool.query(
-                "UPDATE load_shard SET heard_at = now() - interval '11 s' WHERE number = 1")
+                "UPDATE load_shard SET reported_at = now() - interval '11 s' WHERE number = 1")
             _ = try await queue.loadTests.supervision.reconcile()
             // The test continues with the other one.
             let status = try await queue.loadTests.status(of: id)

@@ -156,6 +156,33 @@ import Testing
         }
     }
 
+    /// Results are recorded before the heartbeat without their transfers.
+    @Test func whatWasUnderWayCountsOnce() async throws {
+        try await F.with("evict_once") { fixture in
+            // The worker's lease of this one lasts.
+            try await fixture.submit([F.file("kept")], catalog: "kept")
+            let kept = try await fixture.lease()
+            try await configure(fixture, .leastRecentlyWanted, quota: 520)
+            try await fixture.submit((0..<5).map { F.file("o\($0)") }, catalog: "old")
+            let grant = try await fixture.lease()
+            var heartbeat = Heartbeat(
+                worker: fixture.worker, leases: [kept, grant].compactMap(\.lease), progress: [:],
+                name: "w", activeTransfers: 5)
+            for job in grant.jobs {
+                heartbeat.progress[job.asset.description] = TransferProgress(
+                    receivedBytes: 99, expectedBytes: 100, transfers: 1)
+            }
+            _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
+            try await fixture.queue.sites.closed.watch()
+            // 500 of 520 bytes are under way, and nothing is stored that could make room.
+            #expect(try await fixture.queue.files.evictions.run() == 0)
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 100) })
+            try await fixture.pool.query("UPDATE site SET evict_retry_at = NULL")
+            // Down to 468 bytes: one asset, and not all of them.
+            #expect(try await fixture.queue.files.evictions.run() == 1)
+        }
+    }
+
     /// It still counts, but others would not make its room.
     @Test func aFileThatCannotBeDeletedEvictsNoOther() async throws {
         try await F.with("evict_undeleted") { fixture in

@@ -35,21 +35,12 @@ import Testing
             ]),
     ]
 
-    /// Lets so many seconds pass: the times of all assets lie so much earlier.
-    private func pass(_ seconds: Double, _ fixture: F) async throws {
-        try await fixture.pool.query(
-            """
-            UPDATE asset SET not_before = not_before - make_interval(secs => $1),
-                expires_at = expires_at - make_interval(secs => $1)
-            """, [.double(seconds)])
-        try await fixture.queue.files.purges.applyRights()
-    }
-
     private static func name(_ key: String) -> String {
         String(key.split(separator: "/").last ?? "")
     }
 
-    /// At each instant what starts there may be leased and what ends there is deleted; a minute before, neither.
+    /// At each instant what starts there may be leased and what ends there is deleted; a second before,
+    /// neither, and nothing more a second later.
     @Test(arguments: walks.indices)
     func eachBoundaryIsMet(walk: Int) async throws {
         let instants = Self.walks[walk].instants
@@ -60,22 +51,22 @@ import Testing
         }
         #expect(times == times.sorted() && Set(times).count == times.count)
         try await F.with("rights_clock") { fixture in
-            let now = try #require(
-                try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
-            ).double(0)
-            let begin = times[0] - 3_600
+            let clock = try await QueueClock(fixture, at: times[0] - 3_600)
+            func set(_ seconds: Double) async throws {
+                try await clock.set(seconds)
+                try await fixture.queue.files.purges.applyRights()
+            }
             var ending: [AssetSubmission] = []
             var starting: [AssetSubmission] = []
             for (index, texts) in instants.enumerated() {
                 for position in texts.indices {
-                    let time = now + times[index] - begin
                     var end = F.file("end\(index)\(position)")
-                    end.expiresAt = time
+                    end.expiresAt = times[index]
                     ending.append(end)
                     // In a directory of its own, whose list of digests waits for no other catalog.
                     var start = F.file("start\(index)\(position)")
                     start.key = "origin.test/starts/\(start.name)"
-                    start.notBefore = time
+                    start.notBefore = times[index]
                     starting.append(start)
                 }
             }
@@ -83,12 +74,10 @@ import Testing
             try await fixture.drain()
             try await fixture.submit(starting, catalog: "starting")
             #expect(try await fixture.lease().jobs.isEmpty)
-            var clock = begin
             for (index, time) in times.enumerated() {
-                try await pass(time - 60 - clock, fixture)
+                try await set(time - 1)
                 #expect(try await fixture.lease().jobs.isEmpty, "before \(instants[index])")
-                try await pass(60, fixture)
-                clock = time
+                try await set(time)
                 let expected = instants[index].indices.map { "start\(index)\($0)" }
                 let ended = instants[index].indices.map { "end\(index)\($0)" }
                 let grant = try await fixture.lease()
@@ -104,6 +93,8 @@ import Testing
                 }
                 #expect(Set(gone.map(Self.name)) == Set(ended))
                 try await fixture.drain()
+                try await set(time + 1)
+                #expect(try await fixture.lease().jobs.isEmpty, "after \(instants[index])")
             }
             for (state, count) in [("expired", ending.count), ("completed", starting.count)] {
                 #expect(

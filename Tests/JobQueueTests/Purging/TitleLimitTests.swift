@@ -53,6 +53,8 @@ import Testing
 
     @Test func aTitleIsFetchedSoOftenInAPeriod() async throws {
         try await F.with("limit_fetches") { fixture in
+            let begin = 1_790_000_000.0
+            let clock = try await QueueClock(fixture, at: begin)
             let asset = file("a", fetches: Self.month)
             for _ in 0..<2 {
                 #expect(try await fetch(fixture, [asset]) == ["a": "completed"])
@@ -62,13 +64,14 @@ import Testing
             }
             #expect(try await fetch(fixture, [asset]) == ["a": "rights.maxFetches"])
             #expect(try await fixture.count("title_fetch") == 2)
-            // A second before the end of the period, and after it.
-            try await pass(2_591_990, fixture)
+            // A second before the end of the period, and at it.
+            try await clock.set(begin + 2_591_999)
             #expect(try await fetch(fixture, [asset]) == ["a": "rights.maxFetches"])
-            try await pass(20, fixture)
+            try await clock.set(begin + 2_592_000)
             let id = try await fixture.submit([asset])
             try await fixture.drain()
             #expect(try await outcomes(fixture, id) == ["a": "completed"])
+            try await clock.set(begin + 2_592_001)
             try await fixture.queue.housekeeping.tables.delete()
             #expect(try await fixture.count("title_fetch") == 1)
         }
@@ -173,7 +176,7 @@ import Testing
     @Test func rejectionsSayHowOftenAndWhere() async throws {
         try await F.with("limit_messages") { fixture in
             let sites = "maxSites: the title is at 1 other site; allowed: 1 in all."
-            let fetches = "maxFetches: the title was fetched 1 time within 86400 s; allowed: 1."
+            let fetches = "maxFetches: the title was fetched 1 time within 1 day; allowed: 1."
             let once = FetchLimit(count: 1, periodSeconds: 86_400)
             try await fetch(fixture, [file("b", fetches: once)])
             try await remove(fixture, "movies")

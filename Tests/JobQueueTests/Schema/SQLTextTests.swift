@@ -55,7 +55,7 @@ import Testing
                 #expect(hasReason, "\(entry.path): \(code)")
             }
         }
-        #expect(count == 19)
+        #expect(count == 18)
     }
 
     /// A condition that is always true, and only fixes the order in which rows are locked.

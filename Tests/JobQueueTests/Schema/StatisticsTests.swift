@@ -108,6 +108,17 @@ import Testing
         }
     }
 
+    @Test func aReportReadsOnlyItsPartOfALease() async throws {
+        try await F.with("part_of_lease") { fixture in
+            try await Self.submit(fixture)
+            var grant = try await fixture.lease(1_000)
+            grant.jobs = Array(grant.jobs.sorted { $0.id < $1.id }[400..<410])
+            for (name, read) in try await Self.jobsRead(grant, fixture) where name == "settleDone" {
+                #expect((10...20).contains(read.byIndex), "\(read)")
+            }
+        }
+    }
+
     private struct JobsRead {
         var inSequence: Int64
         var byIndex: Int64
@@ -154,6 +165,8 @@ import Testing
                 PostgresStatement(
                     SQL.Reporting.settleDone,
                     held + [
+                        "first_jobs": .int64Array([jobs[0]]),
+                        "last_jobs": .int64Array([jobs[count - 1]]),
                         "jobs": numbers, "lease_numbers": one, "bytes": one, "sha256": digests,
                         "adopted": no, "verified": no, "validators": none,
                         "transfer_ms": one, "served_numbers": .int64Array([]),

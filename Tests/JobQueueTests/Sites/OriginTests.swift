@@ -272,6 +272,32 @@ import Testing
             #expect(rounds < 60)
         }
     }
+
+    /// Its last cooldown has ended, but nothing has arrived: followers must not read that it responds again.
+    @Test func aFailingOriginIsReportedUntilSomethingArrives() async throws {
+        try await F.with("failing") { fixture in
+            try await Self.submit(fixture, 40)
+            let issue = {
+                try await fixture.queue.workers.clusterStatus().catalogs.first {
+                    $0.state == .running
+                }?
+                .issue
+            }
+            let grant = try await fixture.lease(20)
+            _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, "origin.connect") })
+            for _ in 0..<8 {
+                try await fixture.skipCooldowns()
+                let probe = try await fixture.lease(1)
+                _ = try await fixture.report([F.failed(probe.jobs[0], probe, "origin.connect")])
+                #expect(try await issue() == Failure("origin.connect", "http://origin.test"))
+            }
+            let breaker = try await fixture.pool.query("SELECT breaker FROM origin WHERE id <> 0")
+            #expect(try breaker.firstRow?.string(0) == "failing")
+            // A later run knows nothing of it yet.
+            try await fixture.pool.query("UPDATE origin SET noted_at = now() - interval '1 hour'")
+            #expect(try await issue() == nil)
+        }
+    }
 }
 
 extension QueueFixture {

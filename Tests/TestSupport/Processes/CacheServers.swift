@@ -26,11 +26,14 @@ package final class CacheServers: Sendable {
     package let kind: Kind
     private let originPort: Int
     private let port: Int
+    private let isEncrypted: Bool
     private let directory: TemporaryDirectory
     private let process: ChildProcess
 
-    package init(_ kind: Kind) async throws {
+    /// - Parameter certificate: POPs of nginx serve TLS with it; nil for plain HTTP.
+    package init(_ kind: Kind, certificate: TestCertificate? = nil) async throws {
         self.kind = kind
+        isEncrypted = certificate != nil
         directory = try TemporaryDirectory("caches")
         originPort = Int(try Socket.freePort())
         port = Int(try Socket.freePort())
@@ -38,7 +41,8 @@ package final class CacheServers: Sendable {
             .deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Services/caches").path
         process = try ChildProcess(
-            [script, kind.rawValue, directory.path, "\(originPort)", "\(port)"],
+            [script, kind.rawValue, directory.path, "\(originPort)", "\(port)"]
+                + (certificate.map { [$0.certificate, $0.key] } ?? []),
             deathSignal: "TERM")
         let process = process
         try await waitUntil(deadlineSeconds: 60, "\(kind): \(process.errors)") {
@@ -59,9 +63,15 @@ package final class CacheServers: Sendable {
     package var origin: String { "http://127.0.0.1:\(originPort)" }
     package var pops: [String] { ["127.0.0.2:\(port)", "127.0.0.3:\(port)"] }
 
+    /// The name and port of the edge, which no resolver knows.
+    package var host: String { "edge.example:\(port)" }
+
+    /// The edge's scheme, name and port.
+    package var edge: String { "\(isEncrypted ? "https" : "http")://\(host)" }
+
     /// The site of `pops`, or of others.
     package func site(_ pops: [String]? = nil) -> String {
-        "cache:http://edge.example:\(port)?"
+        "cache:\(edge)?"
             + (pops ?? self.pops).map { "pop=\($0)" }.joined(separator: "&")
     }
 
@@ -85,10 +95,24 @@ package final class CacheServers: Sendable {
     }
 
     /// Request lines that the origin got.
-    package var originRequests: [String] {
-        let log = FileManager.default.contents(atPath: directory.path("origin/access.log"))
-        return String(decoding: log ?? Data(), as: UTF8.self).split(separator: "\n").map {
-            $0.split(separator: "\"").dropFirst().first.map(String.init) ?? ""
+    package var originRequests: [String] { quoted("origin").map(\.line) }
+
+    /// Host headers that the origin got; the POPs pass on what they got.
+    package var originHosts: [String] { quoted("origin").map(\.host) }
+
+    /// Requests that a POP of nginx got for a path: the Host header, and the name of the TLS handshake.
+    package func popRequests(_ number: Int, for path: String) -> [(host: String, name: String)] {
+        quoted("pop\(number)").filter { $0.line.hasPrefix("GET \(path) ") }
+            .map { ($0.host, $0.name) }
+    }
+
+    /// The quoted fields of an access log.
+    private func quoted(_ server: String) -> [(line: String, host: String, name: String)] {
+        let log = FileManager.default.contents(atPath: directory.path("\(server)/access.log"))
+        return String(decoding: log ?? Data(), as: UTF8.self).split(separator: "\n").map { line in
+            let parts = line.split(separator: "\"", omittingEmptySubsequences: false).map(
+                String.init)
+            return parts.count > 5 ? (parts[1], parts[3], parts[5]) : ("", "", "")
         }
     }
 }

@@ -192,6 +192,24 @@ struct SlowOriginTests {
         #expect(simulation.slowWork.count == 1)
     }
 
+    /// All bytes of each file come at its end. Before, it counts as slow.
+    @Test(arguments: [1, 2]) func anOriginThatAnswersLateHasAllSlotsWhileItIsAlone(loops: Int) {
+        let simulation = SlowSimulation(connections: 4, loops: loops)
+        simulation.submit("http://late.test", Array(repeating: .prompt(seconds: 3), count: 20))
+        simulation.run(15.5)
+        #expect(simulation.ended["http://late.test"] == 20)
+    }
+
+    /// Otherwise a worker requests them twice.
+    @Test func transfersOfASlowOriginCountFromTheirSubmission() {
+        let simulation = SlowSimulation()
+        simulation.submit("http://slow.test", Self.drips(8))
+        simulation.run(3)
+        #expect(simulation.slowWork.count == 8)
+        simulation.queue("http://slow.test", Self.drips(5))
+        #expect(simulation.slowWork.count == 13)
+    }
+
     @Test func anOriginThatHasRecoveredIsAsGoodAsOthers() {
         let simulation = SlowSimulation()
         simulation.submit("http://slow.test", Self.drips(8))

@@ -80,6 +80,28 @@ struct TransferQueueTests {
         #expect(seen.all.dropFirst(3).allSatisfy { $0.0 == "odd" && $0.1 == nil })
     }
 
+    /// A worker at the end of its drain: what a title still requests then ends too.
+    @Test("cancels all when it is closed, and what is submitted later", .timeLimit(.minutes(2)))
+    func close() async throws {
+        let fetcher = try Fetcher {
+            $0.connections = 2; $0.loops = 1
+        }
+        defer { gate.open() }
+        let seen = Seen<FailureCode?>()
+        let submit = {
+            fetcher.engine.submit(fetcher.memory(origin.url("/held"), role: .data)) { _, result in
+                guard case .failure(let failure) = result.outcome else { return seen.append(nil) }
+                seen.append(failure.code)
+            }
+        }
+        for _ in 0..<3 { _ = submit() }
+        try await waitUntil(deadlineSeconds: 60) { origin.activeRequests.now == 2 }
+        fetcher.engine.close()
+        _ = submit()
+        try await waitUntil(deadlineSeconds: 60) { seen.all.count == 4 }
+        #expect(seen.all.allSatisfy { $0 == "worker.cancelled" })
+    }
+
     /// Whoever drains names what he believes to wait; some of it may have begun since.
     @Test("cancels what has not begun, and not what has", .timeLimit(.minutes(2)))
     func cancelUnbegun() async throws {

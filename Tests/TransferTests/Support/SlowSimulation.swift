@@ -91,6 +91,12 @@ final class SlowSimulation {
     }
 
     func submit(_ origin: String, _ scripted: [Behaviour]) {
+        queue(origin, scripted)
+        for loop in loops.indices { fill(loop) }
+    }
+
+    /// Submits transfers that no loop has looked at yet.
+    func queue(_ origin: String, _ scripted: [Behaviour]) {
         let transfers = scripted.map { behaviour in
             defer { nextID += 1 }
             behaviours[nextID] = behaviour
@@ -101,7 +107,6 @@ final class SlowSimulation {
             ) { _, _ in }
         }
         _ = scheduler.submit(transfers, now: now)
-        for loop in loops.indices { fill(loop) }
     }
 
     /// Lets so many seconds pass; `each` is called before each step.

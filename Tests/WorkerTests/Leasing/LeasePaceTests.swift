@@ -156,8 +156,8 @@ import Testing
 
     @Test func aWaitEndsAtItsDeadlineAndAtAJobsEnd() async {
         let pace = LeasePace()
-        await pace.wait(atMost: .zero)
-        async let long: Void = pace.wait(atMost: .seconds(600))
+        await pace.wait(after: pace.mark, atMost: .zero)
+        async let long: Void = pace.wait(after: pace.mark, atMost: .seconds(600))
         // Until it waits, nothing is woken: the end is reported repeatedly.
         let caller = Task {
             while !Task.isCancelled {
@@ -169,11 +169,22 @@ import Testing
         caller.cancel()
     }
 
+    /// Between a decision to wait and the wait itself jobs may end.
+    @Test(arguments: [1, 3]) func whatEndedAfterTheDecisionEndsTheWait(count: Int) async {
+        let pace = LeasePace()
+        let mark = pace.mark
+        pace.ended(count)
+        await pace.wait(forEnded: count, after: mark, atMost: .seconds(600))
+        let later = pace.mark
+        pace.wake()
+        await pace.wait(forEnded: count, after: later, atMost: .seconds(600))
+    }
+
     @Test func aWaitForSeveralEndsWithTheLastOfThem() async {
         let pace = LeasePace()
         let isOver = Atomic<Bool>(false)
         async let wait: Void = {
-            await pace.wait(forEnded: 1_000_000, atMost: .seconds(600))
+            await pace.wait(forEnded: 1_000_000, after: pace.mark, atMost: .seconds(600))
             isOver.store(true, ordering: .sequentiallyConsistent)
         }()
         for _ in 0..<100 {
@@ -192,7 +203,7 @@ import Testing
     @Test func theTimerOfAnEarlierWaitDoesNotEndALaterOne() async {
         let pace = LeasePace()
         // Woken at once; its timer is cancelled with time left.
-        async let first: Void = pace.wait(atMost: .seconds(600))
+        async let first: Void = pace.wait(after: pace.mark, atMost: .seconds(600))
         let waker = Task {
             while !Task.isCancelled {
                 pace.wake()
@@ -204,7 +215,7 @@ import Testing
         await waker.value
         let clock = ContinuousClock()
         let began = clock.now
-        await pace.wait(atMost: .milliseconds(100))
+        await pace.wait(after: pace.mark, atMost: .milliseconds(100))
         #expect(clock.now - began >= .milliseconds(100))
     }
 }

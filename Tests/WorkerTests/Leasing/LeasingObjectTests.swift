@@ -96,6 +96,31 @@ import Transfer
         #expect(wait(4, heldBack: 100) == 5_000)
     }
 
+    /// A worker knows by its engine alone which jobs are of slow origins.
+    @Test func jobsStartUntilTheEngineHasThem() async throws {
+        try await Self.with { worker in
+            let held = worker.core.held
+            held.add("l", Self.jobs(4), at: SiteID(1), seconds: 30, askedAt: .now)
+            #expect(held.startingCount == 4)
+            async let started: Void = held.waitUntil(.nothingStarting)
+            let transfer = worker.core.engine.submit(
+                TransferRequest(
+                    url: "http://127.0.0.1:9/1", group: "g", destination: .memory, role: .data)
+            ) { _, _ in }
+            held.setTransfer(transfer, of: JobID(1), "l")
+            held.setTransfer(transfer, of: JobID(1), "l")
+            #expect(held.startingCount == 3)
+            held.received(JobID(1), "l")
+            held.downloaded(JobID(2), "l")
+            #expect(held.startingCount == 2)
+            held.remove([(job: JobID(3), lease: "l" as LeaseID)])
+            #expect(held.startingCount == 1)
+            #expect(held.dropLost { _ in true } == ["l"])
+            #expect(held.startingCount == 0)
+            await started
+        }
+    }
+
     @Test func aWorkerWithEnoughJobsHasNoIdleConnections() async throws {
         try await Self.with { worker in
             let loop = worker.leasing.loop

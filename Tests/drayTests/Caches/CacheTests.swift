@@ -63,7 +63,7 @@ extension EndToEnd {
             try Self.serveTitle(servers)
             for index in 0..<20 { try servers.serve("f/\(index).bin", sampleBytes(3_000 + index)) }
             try servers.serve("f/large.bin", sampleBytes(9 << 20))
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let files = (0..<20).map { "\(servers.origin)/f/\($0).bin" }
             let list = try Self.list(
                 home,
@@ -88,6 +88,8 @@ extension EndToEnd {
             let requests = servers.originRequests
             #expect(requests.count == before + 2 * objects, "\(requests)")
             #expect(requests.contains { $0.hasPrefix("GET /hls/v/1.ts?token=a ") })
+            // Each POP was asked at its address for the name of the edge.
+            #expect(Set(servers.originHosts.dropFirst(before)) == [servers.host])
             #expect(first.output.contains("Not stored"))
 
             let second = try Self.warm(home, list, servers.site())
@@ -110,7 +112,7 @@ extension EndToEnd {
             let servers = try await CacheServers(kind)
             try servers.serve("f/a.bin", sampleBytes(2_000))
             try servers.serve("uncached/b.bin", sampleBytes(2_000))
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = try Self.list(
                 home, ["\(servers.origin)/f/a.bin", "\(servers.origin)/uncached/b.bin"])
             let plain = try Self.warm(home, list, servers.site())
@@ -139,7 +141,7 @@ extension EndToEnd {
         func aPOPThatIsDownAndABodyThatDiffersAreFailures(_ kind: CacheServers.Kind) async throws {
             let servers = try await CacheServers(kind)
             for index in 0..<4 { try servers.serve("f/\(index).bin", sampleBytes(2_000)) }
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let urls = (0..<4).map { "\(servers.origin)/f/\($0).bin" }
             let list = try Self.list(home, urls)
             let down = try Self.warm(home, list, servers.site(servers.pops + [servers.absentPOP]))
@@ -167,7 +169,7 @@ extension EndToEnd {
         func whatACacheLostIsNamedAndFilledAgain() async throws {
             let servers = try await CacheServers(.nginx)
             for index in 0..<3 { try servers.serve("f/\(index).bin", sampleBytes(2_000)) }
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = try Self.list(home, (0..<3).map { "\(servers.origin)/f/\($0).bin" })
             let filled = try Self.warm(home, list, servers.site(), ["--verify", "--quiet"])
             #expect(try await filled.wait(deadlineSeconds: 120) == .exited(0), "\(filled.errors)")
@@ -200,7 +202,7 @@ extension EndToEnd {
         func aReplayShowsWhatWarmingGains(_ kind: CacheServers.Kind) async throws {
             let servers = try await CacheServers(kind)
             for index in 0..<8 { try servers.serve("f/\(index).bin", sampleBytes(2_000)) }
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let log = home.path("access.log")
             let lines = (0..<40).map { index in
                 "h - - [10/Oct/2026:12:00:0\(index / 10) +0000] \"GET /f/\(index % 8).bin HTTP/1.1\" "

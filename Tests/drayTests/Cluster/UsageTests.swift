@@ -257,6 +257,13 @@ import Testing
             "catalog", "retry", "all", "--code", "origin.dns", "--asset", "a",
         ])
         #expect(asset.errors.contains("takes no --asset"), "\(asset.errors)")
+        for words in [["assets", "pause", "movies"], ["catalog", "retry", "all"]] {
+            let code = try await dray(words + ["--code", "no code"])
+            #expect(code.ending == .exited(2))
+            #expect(code.errors.contains("--code is 'no code'"), "\(code.errors)")
+        }
+        let mistyped = try await dray(["assets", "prioritise", "movies"])
+        #expect(mistyped.errors.contains("Did you mean reprioritise?"), "\(mistyped.errors)")
         let floor = try await dray(["site", "set", "edge", "--floor", "--json"])
         #expect(floor.errors.contains("--floor needs a value"), "\(floor.errors)")
     }

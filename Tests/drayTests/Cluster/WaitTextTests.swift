@@ -23,7 +23,7 @@ import Testing
         ),
         (CatalogWait(.schedule), "the schedule is closed and has no next opening"),
         (CatalogWait(.queuePaused(queue: "srv-edge")), "queue srv-edge is paused"),
-        (CatalogWait(.noWorker(queue: "q", workers: 0)), "no worker runs"),
+        (CatalogWait(.noWorker(queue: "q", workers: 0)), "no worker runs: start `dray worker`"),
         (
             CatalogWait(.noWorker(queue: "q", workers: 1)),
             "none of 1 worker takes jobs of queue q"

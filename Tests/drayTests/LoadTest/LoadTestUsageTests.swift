@@ -169,6 +169,27 @@ import Testing
         }
     }
 
+    @Test func allowedSchemesAreNamed() async throws {
+        for words in [["ftp://h/x"], [file, "--target", "ftp://h/x"]] {
+            let answer = try await run(words)
+            #expect(answer.ending == .exited(2))
+            #expect(
+                answer.errors.contains(
+                    "must start with http://, https:// or s3://, given ftp://h/x"),
+                "\(answer.errors)")
+            #expect(answer.errors.contains("s3://bucket/key?endpoint=URL"), "\(answer.errors)")
+        }
+    }
+
+    /// Only viewers follow the playlists of a live title.
+    @Test func aLiveTitleIsPlayedByViewers() async throws {
+        origin.route("/live.m3u8", FaultOrigin.Response(text: "#EXTM3U\n#EXTINF:1,\n1.ts\n"))
+        let answer = try await run([origin.url("/live.m3u8"), "--plain", "--duration", "1s"])
+        #expect(answer.ending == .exited(2))
+        #expect(answer.errors.contains("manifest.live"), "\(answer.errors)")
+        #expect(answer.errors.contains("\nLet viewers play a live title: omit --plain."))
+    }
+
     /// A test that is to send so much needs no duration, and one that has its own is as long as that.
     @Test func aCapEndsTheTest() async throws {
         let answer = try await run([file, "--users", "3", "--requests", "25", "--quiet"])

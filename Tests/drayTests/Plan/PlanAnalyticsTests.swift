@@ -42,6 +42,25 @@ import Testing
         #expect(bad == 2 && message.contains("cw.csv: the header is Timestamp, Sum"), "\(message)")
     }
 
+    /// Users by hour show the peak of a day only if there is a day.
+    @Test func anExportWithoutAnInputIsRejected() async throws {
+        func export(hours: Int) throws {
+            let rows = (0..<hours).map { "20261110\($0 < 10 ? "0" : "")\($0),\(100 + $0)\n" }
+            try directory.write(
+                Array(("Date + hour (YYYYMMDDHH),Active users\n" + rows.joined()).utf8),
+                to: "ga.csv")
+        }
+        try export(hours: 4)
+        let (code, output, errors) = try await plan(["--draws", "0", "--from-analytics", "ga.csv"])
+        #expect(code == 2 && output.isEmpty)
+        #expect(
+            errors.contains("ga.csv: no input follows from 4 periods of 1 h 00 min"), "\(errors)")
+        #expect(errors.contains("not users at the same time") && errors.contains("a whole day"))
+        try export(hours: 24)
+        let (done, text, _) = try await plan(["--draws", "0", "--from-analytics", "ga.csv"])
+        #expect(done == 0 && text.contains("From --from-analytics ga.csv: audience.peakToMean."))
+    }
+
     @Test func logsOfSeveralServersAreAdded() async throws {
         func log(_ name: String, _ requests: Int) throws {
             let lines = (0..<requests).map { index in
@@ -67,6 +86,11 @@ import Testing
         #expect(
             try input(json, "edge.peakRequestsPerSecond") == all["peakRequestsPerSecond"] as? Double
         )
+        let (shown, text, _) = try await plan([
+            "--draws", "0", "--from-access-log", "1.log", "--from-access-log", "2.log",
+        ])
+        #expect(
+            shown == 0 && text.contains("\nFrom --from-access-log 1.log and 2.log: "), "\(text)")
     }
 
     /// The first screen says what came from a log, and that the catalog did not.

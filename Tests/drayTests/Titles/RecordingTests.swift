@@ -92,6 +92,12 @@ extension EndToEnd {
                 ["--live", "record", "--until", until, "--name", "live"])
             #expect(
                 try await prefetch.wait(deadlineSeconds: 90) == .exited(0), "\(prefetch.errors)")
+            #expect(prefetch.output.contains("\nrecorded 1 title: "), "\(prefetch.output)")
+            #expect(
+                prefetch.output.contains(
+                    " segments, 1 gap\n    Segment 2, 127.0.0.1:\(origin.port)/t/2.ts, could not be "
+                        + "fetched: "), "\(prefetch.output)")
+            #expect(prefetch.output.contains(" (origin.http.404)\n"), "\(prefetch.output)")
             let path = "\(home.edge)/127.0.0.1:\(origin.port)/t/live.m3u8"
             let text = try String(contentsOfFile: path, encoding: .utf8)
             #expect(text.hasSuffix("#EXT-X-ENDLIST\n"), "\(text)")

@@ -129,12 +129,15 @@ package struct CommandOperand: Sendable {
     package let values: CompletedValues
     /// True for a command line of its own: it has all words that follow, options too.
     package let takesRest: Bool
+    /// How to give several, where the command takes one; nil where none would be meant.
+    package let several: String?
     package let help: String
 
     package init(
         _ name: String, _ values: CompletedValues = .none, required: Bool = true,
-        takesRest: Bool = false, help: String
+        takesRest: Bool = false, several: String? = nil, help: String
     ) {
+        self.several = several
         self.name = name
         self.values = values
         isRequired = required

@@ -174,17 +174,19 @@ package struct CommandParser {
         if arguments.operands.count > command.operands.count,
             command.operands.last?.takesRest != true
         {
-            let extra = printable(arguments.operands[command.operands.count])
-            let option = command.options.first(where: \.selects)
-            throw UsageError(
-                "unexpected argument '\(extra)'",
-                hint: (option.map { "Select by it with --\($0.name) '\(extra)'.\n" } ?? "") + usage)
+            throw unexpected(
+                arguments.operands[command.operands.count], after: arguments.operands[0], command,
+                path)
         }
         if arguments.operands.count < command.operands.count {
             let missing = command.operands[arguments.operands.count]
             if missing.isRequired { throw UsageError("\(missing.name) is missing", hint: usage) }
         }
         for (operand, value) in zip(command.operands, arguments.operands) {
+            // An unset variable of a script: a directory would be the current one.
+            if value.isEmpty, !operand.takesRest {
+                throw UsageError("\(operand.name) is empty", hint: usage)
+            }
             guard case .words(let words) = operand.values, !words.contains(value) else { continue }
             throw CommandOption.unknown(value, for: operand.name, words)
         }
@@ -192,6 +194,26 @@ package struct CommandParser {
         where option.isRequired && arguments.values[option.name] == nil {
             throw UsageError("--\(option.name) is missing", hint: usage)
         }
+    }
+
+    /// Describes a word that is one too many. Where the first one could be a mistyped subcommand, it names that too.
+    private func unexpected(
+        _ word: String, after first: String, _ command: Command, _ path: [String]
+    ) -> UsageError {
+        let extra = printable(word)
+        let option = command.options.first(where: \.selects)
+        let select =
+            option.map { "Select by it with --\($0.name) '\(extra)'.\n" }
+            ?? command.operands.last?.several.map { "\($0)\n" } ?? ""
+        guard !command.subcommands.isEmpty else {
+            return UsageError("unexpected argument '\(extra)'", hint: select + usage(command, path))
+        }
+        let name = path.joined(separator: " ")
+        return UsageError(
+            "unexpected argument '\(extra)'; '\(printable(first))' is no command of \(name)",
+            hint: select
+                + (suggestion(for: first, from: command.subcommands.map(\.name))
+                    ?? "`\(name) --help` lists the commands."))
     }
 
     private func unknown(_ word: String, in command: Command, _ path: [String]) -> UsageError {

@@ -29,7 +29,7 @@ package enum RecordedMessage: Codable, Sendable, Hashable {
             "maxSites: the title is at \(Self.count(sites, "other site")); allowed: \(allowed) in all."
         case .maxFetches(let fetches, let seconds, let allowed):
             "maxFetches: the title was fetched \(Self.count(fetches, "time")) within "
-                + "\(Self.text(seconds)) s; allowed: \(allowed)."
+                + "\(Self.text(seconds: seconds)); allowed: \(allowed)."
         case .freed(let files, let bytes):
             "\(Self.count(files, "file")), \(Self.count(bytes, "byte"))"
         case .unrecorded(let name):
@@ -47,7 +47,11 @@ package enum RecordedMessage: Codable, Sendable, Hashable {
         "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 
-    private static func text(_ seconds: Double) -> String {
-        Int64(exactly: seconds)?.description ?? seconds.description
+    /// Returns the duration in its largest unit that divides it: `30 days`, `36 hours`, `90 s`.
+    private static func text(seconds: Double) -> String {
+        guard let whole = Int64(exactly: seconds) else { return "\(seconds) s" }
+        if whole >= 86_400, whole % 86_400 == 0 { return count(whole / 86_400, "day") }
+        if whole >= 3600, whole % 3600 == 0 { return count(whole / 3600, "hour") }
+        return "\(whole) s"
     }
 }

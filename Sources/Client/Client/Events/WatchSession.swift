@@ -83,13 +83,18 @@ package final class WatchSession: DrainableService {
             try await printPages(from: &cursor, client)
         }
         var problem: FailureCode?
+        var hasConnected = false
         while !draining.isDraining, !Task.isCancelled {
             do {
                 // After the cursor: an end that is not seen here is among the events to come.
                 if let code = try await conclusion(client) {
                     try await printPages(from: &cursor, client)
+                    if !hasConnected, plan.query.since == nil, plan.after == nil {
+                        Console.note("the catalog has ended; add --since 1d to print its events")
+                    }
                     return code
                 }
+                hasConnected = true
                 for try await update in client.events(query, after: cursor ?? "now") {
                     problem = nil
                     switch update {

@@ -63,8 +63,16 @@ package struct LoadTargetSigner: Sendable {
     private func credentials() async throws(Failure) -> Credentials {
         let loop = try UploadLoop(caFile: environment["AWS_CA_BUNDLE"])
         defer { loop.shutdown() }
-        return try await CredentialProvider(environment: environment, loop: loop, now: now)
-            .credentials()
+        do throws(Failure) {
+            return try await CredentialProvider(environment: environment, loop: loop, now: now)
+                .credentials()
+        } catch {
+            guard error.code == .storageCredentials else { throw error }
+            // The row's advice is for workers.
+            throw error.with(
+                hint: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for this command, or use a "
+                    + "profile, a web identity or an instance role.")
+        }
     }
 
     private static func tooLong(

@@ -26,7 +26,7 @@ package enum WaitText {
         case .queuePaused(let queue): return "queue \(printable(queue)) is paused"
         case .noWorker(let queue, let workers):
             return workers == 0
-                ? "no worker runs"
+                ? "no worker runs: start `dray worker`"
                 : "none of \(HumanFormat.count(workers, "worker")) takes jobs of queue "
                     + printable(queue)
         case .retry(let code):

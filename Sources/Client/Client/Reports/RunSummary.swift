@@ -20,12 +20,14 @@ struct RunSummary {
     var titlesWithWarnings = 0
     /// The first of these warnings.
     var warnings = ManifestWarnings()
+    /// The first gaps of recordings, a line each.
+    var gaps = ""
     /// Times that the catalog waited, by reason, while this command followed it.
     var waited: [WaitHistory.Total] = []
 
     /// Maximum number of failed assets in the list.
     static let listedFailures = 20
-    /// Maximum number of warnings in the list, and of titles without renditions.
+    /// Maximum number of warnings in the list, of titles without renditions, and of gaps.
     static let listedWarnings = 5
 
     /// A heading and a table with one row.
@@ -57,6 +59,9 @@ struct RunSummary {
         }
         if let line = WaitText.line(waited) { text += "\n\(line)\n" }
         if status.missedDeadline, let line = DeadlineText.line(status) { text += "\n\(line)\n" }
+        if let recording = status.recording {
+            text += "\n\(RecordingText.line(recording))\n" + gaps
+        }
         if missingSidecars > 0 {
             text += "\n\(HumanFormat.count(missingSidecars, "sidecar")) missing, see --report\n"
         }
@@ -71,7 +76,7 @@ struct RunSummary {
         return text
     }
 
-    /// Adds what only the assets' pages have: missing sidecars and renditions, and warnings.
+    /// Adds what the status lacks: missing sidecars and renditions, warnings, and the names of gaps.
     mutating func complete(_ client: CoordinatorClient) async throws(Failure) {
         var after: String?
         repeat {
@@ -90,6 +95,36 @@ struct RunSummary {
             }
             after = page.next
         } while after != nil
+        if let recording = status.recording, recording.gaps > 0 {
+            gaps = try await namedGaps(client)
+        }
+    }
+
+    /// Reads the first events of gaps, which may be behind many of other catalogs.
+    private func namedGaps(_ client: CoordinatorClient) async throws(Failure) -> String {
+        var query = EventQuery()
+        query.catalog = CatalogReference(status.id)
+        query.kinds = ["asset.gap"]
+        var events: [ClusterEvent] = []
+        var after: String?
+        var hasMore = true
+        while hasMore, events.count <= Self.listedWarnings {
+            let page = try await client.eventPage(
+                query, after: after, limit: Self.listedWarnings + 1)
+            events += page.events
+            (after, hasMore) = (page.next, page.hasMore)
+        }
+        return Self.gaps(
+            Array(events.prefix(Self.listedWarnings)),
+            hasMore: events.count > Self.listedWarnings)
+    }
+
+    /// Formats the events of gaps, a line each, and one more if there are others.
+    static func gaps(_ events: [ClusterEvent], hasMore: Bool) -> String {
+        events.map { event in
+            let code = event.code.map { " (\($0))" } ?? ""
+            return "    \(printable(Redaction.message(event.message ?? "")))\(code)\n"
+        }.joined() + (hasMore ? "    and more gaps\n" : "")
     }
 
     private var ending: String {
@@ -139,8 +174,10 @@ struct RunSummary {
 
     /// True for a title that may have failed by one of its renditions' files.
     private static func mayBeARendition(_ asset: AssetStatus) -> Bool {
-        // The only manifest of DASH lists all of them.
-        asset.failure?.code.mayBeOriginsAlone == true
-            && (asset.kind == .hls || asset.kind == .dash && asset.segments > 0)
+        guard let failure = asset.failure, failure.code.mayBeOriginsAlone else { return false }
+        // The title's own manifest lists all of them.
+        let isOwnManifest = failure.message.hasPrefix("\(redacted(url: asset.url)):")
+        // The only manifest of DASH does.
+        return !isOwnManifest && (asset.kind == .hls || asset.kind == .dash && asset.segments > 0)
     }
 }

@@ -20,6 +20,9 @@ package final class Adoption: Sendable {
         /// Files that lie elsewhere than at their keys, and were fetched.
         var undescribed = 0
         var uncopied = 0
+        var unfinished = 0
+        /// The first of these.
+        var unfinishedFile: String?
     }
 
     private enum Location {
@@ -85,7 +88,15 @@ package final class Adoption: Sendable {
             copy(asset, from: directory, to: site)
             return asset
         }
-        return Self.isCompared(asset) ? asset : add(Self.read(file), to: asset)
+        if Self.isCompared(asset) { return asset }
+        guard !Self.isUnfinished(asset.key, in: site) else {
+            state.withLock { state in
+                state.unfinished += 1
+                state.unfinishedFile = state.unfinishedFile ?? asset.key
+            }
+            return asset
+        }
+        return add(Self.read(file), to: asset)
     }
 
     /// Asks a bucket, some objects at a time.
@@ -142,6 +153,11 @@ package final class Adoption: Sendable {
             (try? file.status())?.kind == .regular
         else { return nil }
         return file
+    }
+
+    private static func isUnfinished(_ path: String, in directory: String) -> Bool {
+        guard let root = try? FileDescriptor.openLocation(directory) else { return false }
+        return ControlFile.isBeside(path, in: root)
     }
 
     /// Reads a file for its digest; nil if it cannot be read, or changes meanwhile.
@@ -248,7 +264,13 @@ package final class Adoption: Sendable {
         if state.undescribed > 0 {
             text +=
                 "\(HumanFormat.count(state.undescribed, "file")) lay elsewhere than at their keys and "
-                + "had to be fetched, because the list has no SHA-256 of them\n"
+                + "had to be fetched, because the list has no SHA-256 of them; add digests to the list, or "
+                + "let DIR be the site with its files at HOST/PATH\n"
+        }
+        if let file = state.unfinishedFile {
+            text +=
+                "\(HumanFormat.count(state.unfinished, "file")) had to be fetched, because aria2 had not "
+                + "completed the download. First: \(printable(file)) (see \(ControlFile.suffix) beside it)\n"
         }
         if state.uncopied > 0 {
             text +=

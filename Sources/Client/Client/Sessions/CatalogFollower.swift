@@ -115,7 +115,7 @@ struct CatalogFollower {
                 relief: "a worker may write to the site")
         case .origins:
             Issues.Issue(
-                text: "no data from \(message): \(issue.code); retrying",
+                text: "no data from \(message): \(issue.code); retrying, see `dray origins`",
                 relief: "the origins respond again")
         case .workers:
             Issues.Issue(

@@ -1,13 +1,12 @@
 package import API
 package import CoordinatorClient
 package import Model
-import Rendering
 import Text
 
 extension CoordinatorClient {
     /// Returns the status of a catalog by its number, or of one of the latest by its name.
     ///
-    /// Throws `input.notFound`, and `input.field` for a name that several sites have.
+    /// Throws `input.notFound`, and `input.ambiguous` for a name that several sites have.
     package func status(
         of reference: CatalogReference, retrySeconds: Double? = nil
     ) async throws(Failure) -> CatalogStatus {
@@ -22,10 +21,8 @@ extension CoordinatorClient {
                 listedBy: "dray catalog list")
         }
         guard found.count == 1 else {
-            throw Failure(
-                .inputField,
-                "\(HumanFormat.count(found.count)) sites have a catalog "
-                    + "\(printable(reference.name ?? "")); name one of them with --site.")
+            throw Failure.ambiguous(
+                catalog: printable(reference.name ?? ""), numbers: found.map(\.id).sorted())
         }
         return try await status(of: first.id, retrySeconds: retrySeconds)
     }

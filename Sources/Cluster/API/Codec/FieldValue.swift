@@ -33,7 +33,7 @@ extension String: FieldValue {
     package func appendField(to bytes: inout [UInt8]) {
         var text = self
         text.withUTF8 { text in
-            if text.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\\") }) {
+            if RowEscape.isNeeded(in: text) {
                 for byte in text { RowEscape.append(byte, to: &bytes) }
             } else {
                 bytes.append(contentsOf: text)
@@ -56,6 +56,27 @@ enum RowEscape {
         bytes.append(UInt8(ascii: "\\"))
         bytes.append(letter)
     }
+
+    /// Returns true if a text has a backslash or a control character.
+    static func isNeeded(in text: UnsafeBufferPointer<UInt8>) -> Bool {
+        let bytes = UnsafeRawBufferPointer(text)
+        var index = 0
+        // Eight bytes at a time: the high bit of some byte is set if any of them matches.
+        var found: UInt64 = 0
+        while index + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let others = word ^ backslashes
+            found |= (word &- spaces) & ~word | (others &- ones) & ~others
+            index += 8
+        }
+        return found & highBits != 0
+            || text[index...].contains { $0 < 0x20 || $0 == UInt8(ascii: "\\") }
+    }
+
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+    private static let spaces: UInt64 = 0x2020_2020_2020_2020
+    private static let backslashes: UInt64 = 0x5C5C_5C5C_5C5C_5C5C
+    private static let highBits: UInt64 = 0x8080_8080_8080_8080
 
     /// Returns true if written text holds an escaped newline.
     static func hasNewline(_ text: ArraySlice<UInt8>) -> Bool {

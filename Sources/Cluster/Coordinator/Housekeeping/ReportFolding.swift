@@ -37,14 +37,9 @@ struct ReportFolding: Service {
     /// Sleeps after a fold. Folds use a twentieth of the time at most while all workers have jobs,
     /// and a third if one waits: the end of an asset may create jobs.
     private func rest(afterFoldOf duration: Duration) async {
-        let clock = ContinuousClock()
-        let start = clock.now
         let least = min(max(.milliseconds(5), duration * 2), .milliseconds(50))
         let most = min(max(.milliseconds(5), duration * 20), .milliseconds(200))
-        var rest = least
-        repeat {
-            try? await Task.sleep(for: rest)
-            rest = min(.milliseconds(5), most - (clock.now - start))
-        } while rest > .zero && signal.waiterCount == 0 && !Task.isCancelled
+        try? await Task.sleep(for: least)
+        if most > least { await signal.waitForWaiter(atMost: most - least) }
     }
 }

@@ -253,7 +253,7 @@ enum Validation {
         + "seconds since 1970, such as 1795705445"
 
     static func wrong(_ field: String, _ given: String, _ allowed: String) -> Failure {
-        let shown = Redaction.shown(given, limit: 80)
+        let shown = given.isEmpty ? "an empty text" : Redaction.shown(given, limit: 80)
         return Failure(.inputField, "\(field): \(shown) was given; allowed: \(allowed).")
     }
 

@@ -21,11 +21,7 @@ struct CatalogNames: Sendable {
                 try await absence(of: name, reference), listedBy: "dray catalog list")
         }
         guard found.count == 1 else {
-            throw Failure(
-                .inputAmbiguous,
-                "Several sites have a catalog \(name): numbers \(Self.list(found)). Specify its site "
-                    + "(--site), or its number"
-                    + (takesAll ? "; --all-sites takes all." : "."))
+            throw Failure.ambiguous(catalog: String(name), numbers: found, takesAll: takesAll)
         }
         return first
     }
@@ -52,13 +48,7 @@ struct CatalogNames: Sendable {
         let others = try await catalogs(anywhere, failureCode: nil)
         let text = "There is no catalog \(name) at \(redacted(url: site).prefix(200))"
         guard !others.isEmpty else { return text + "." }
-        return text + "; at other sites there is: \(Self.list(others))."
-    }
-
-    private static func list(_ catalogs: [CatalogID]) -> String {
-        let rest = catalogs.count - 10
-        return catalogs.prefix(10).map(\.description).joined(separator: ", ")
-            + (rest > 0 ? " and \(rest) more" : "")
+        return text + "; at other sites there is: \(Failure.shown(others))."
     }
 
     private func catalogs(

@@ -28,16 +28,18 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
 
     private let width: Int
     private let maxWeight: Int
+    private let besideWeight: Int
     private let lines = Mutex<[Key: Line]>([:])
 
     /// - Parameters:
-    ///   - width: maximum number of running groups per key, at least 1. A further one begins when a
-    ///     fifth of `maxWeight` waits.
+    ///   - width: maximum number of running groups per key, at least 1.
     ///   - maxWeight: maximum total weight of a group of more than one call.
-    init(width: Int, maxWeight: Int) {
+    ///   - besideWeight: total weight of waiting calls at which a further group begins.
+    init(width: Int, maxWeight: Int, besideWeight: Int) {
         precondition(width > 0 && maxWeight > 0)
         self.width = width
         self.maxWeight = maxWeight
+        self.besideWeight = besideWeight
     }
 
     /// Number of waiting calls.
@@ -93,7 +95,7 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
         guard let waiting = line?.waiting, !waiting.isEmpty, let underWay = line?.underWay,
             underWay < width
         else { return nil }
-        if underWay > 0, waiting.reduce(0, { $0 + $1.weight }) < maxWeight / 5 { return nil }
+        if underWay > 0, waiting.reduce(0, { $0 + $1.weight }) < besideWeight { return nil }
         var weight = 0
         var count = 0
         for waiter in waiting {

@@ -12,9 +12,10 @@ package struct Claims: Sendable {
     private let reports: Reports
     private let leaseSeconds: Double
     private let log = Logger("queue")
-    /// Concurrent claims of one queue share a statement.
+    /// Concurrent claims of one queue share a statement. Claims do not wait for the disk: two at a time
+    /// only share the processors, so that a second group begins later than one of reports.
     let groups = GroupedCalls<Int64, Claim, Result<LeaseGrant?, Failure>>(
-        width: 2, maxWeight: 2_000)
+        width: 2, maxWeight: 2_000, besideWeight: 1_000)
 
     init(
         database: QueueDatabase, queues: KnownQueues, quotas: Quotas, closedSites: ClosedSites,

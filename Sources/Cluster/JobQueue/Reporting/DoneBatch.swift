@@ -5,8 +5,12 @@ import Postgres
 /// Results of fetches of whole objects that are done, of one report or of several, as columns of
 /// `Reporting.settleDone`.
 struct DoneBatch: Sendable {
+    // Columns, with a value for each lease of a report.
     private var leases: [LeaseID] = []
     private var workers: [WorkerID] = []
+    /// The first and the last of the jobs in `jobs`, which are looked for among the lease's.
+    private var firstJobs: [Int64] = []
+    private var lastJobs: [Int64] = []
     private var reports = 1
 
     // Columns, with a value for each result.
@@ -38,8 +42,9 @@ struct DoneBatch: Sendable {
                 result.origins?.contains(where: { $0.code != nil }) != true
             else { continue }
             if let outcomes = result.origins { origins[jobs.count] = outcomes }
-            jobs.append(result.job.rawValue)
-            leaseNumbers.append(Int64(number(of: result.lease, request.worker)))
+            let job = result.job.rawValue
+            jobs.append(job)
+            leaseNumbers.append(Int64(number(of: result.lease, request.worker, with: job)))
             bytes.append(stored.bytes)
             sha256.append(stored.sha256)
             areReused.append(done.isReused)
@@ -63,6 +68,8 @@ struct DoneBatch: Sendable {
         let firstLease = Int64(leases.count)
         leases += other.leases
         workers += other.workers
+        firstJobs += other.firstJobs
+        lastJobs += other.lastJobs
         jobs += other.jobs
         leaseNumbers += other.leaseNumbers.map { $0 + firstLease }
         bytes += other.bytes
@@ -86,11 +93,19 @@ struct DoneBatch: Sendable {
         return results.indices.filter { jobs.insert(results[$0].job).inserted }
     }
 
-    /// Returns the number of a lease: mostly that of the result before.
-    private mutating func number(of lease: LeaseID, _ worker: WorkerID) -> Int {
-        if let known = leases.lastIndex(of: lease) { return known + 1 }
+    /// Returns the number of the lease that a job names: mostly that of the result before.
+    private mutating func number(
+        of lease: LeaseID, _ worker: WorkerID, with job: Int64
+    ) -> Int {
+        if let known = leases.lastIndex(of: lease) {
+            firstJobs[known] = min(firstJobs[known], job)
+            lastJobs[known] = max(lastJobs[known], job)
+            return known + 1
+        }
         leases.append(lease)
         workers.append(worker)
+        firstJobs.append(job)
+        lastJobs.append(job)
         return leases.count
     }
 
@@ -128,16 +143,25 @@ struct DoneBatch: Sendable {
             }
         }
         return [
-            "jobs": .int64Array(jobs), "lease_numbers": .int64Array(leaseNumbers),
-            "bytes": .int64Array(bytes), "sha256": .optionalTextArray(sha256),
-            "adopted": .boolArray(areReused), "leases": .uuidArray(leases),
-            "workers": .uuidArray(workers), "verified": .boolArray(areVerified),
+            "jobs": .binaryInt64Array(jobs), "lease_numbers": .binaryInt64Array(leaseNumbers),
+            "bytes": .binaryInt64Array(bytes), "sha256": .binaryTextArray(sha256),
+            "adopted": .boolArray(Self.orNone(areReused) { $0 }),
+            "verified": .boolArray(Self.orNone(areVerified) { $0 }),
+            "validators": .binaryTextArray(Self.orNone(validators) { $0 != nil }),
+            "transfer_ms": .binaryInt64Array(milliseconds),
+            "refresh_seconds": .optionalIntArray(Self.orNone(refreshSeconds) { $0 != nil }),
+            "leases": .uuidArray(leases), "workers": .uuidArray(workers),
+            "first_jobs": .int64Array(firstJobs), "last_jobs": .int64Array(lastJobs),
             "served_numbers": .int64Array(served.numbers),
             "served_origins": .textArray(served.names),
-            "validators": .optionalTextArray(validators),
-            "transfer_ms": .int64Array(milliseconds),
-            "refresh_seconds": .optionalIntArray(refreshSeconds),
         ]
+    }
+
+    /// Returns the column, or an empty one if it has only default values.
+    private static func orNone<Value>(
+        _ column: [Value], _ hasValue: (Value) -> Bool
+    ) -> [Value] {
+        column.contains(where: hasValue) ? column : []
     }
 
     /// Returns the indexes of the accepted results, by report. `numbers` count the results of the

@@ -10,7 +10,8 @@ package struct Reports: Sendable {
     let renewals: URLRenewals
     let delays: RetryDelays
     /// Batches of reports that arrive at the same time share a statement.
-    let groups = GroupedCalls<Key, DoneBatch, Result<[Int], Failure>>(width: 3, maxWeight: 2_000)
+    let groups = GroupedCalls<Key, DoneBatch, Result<[Int], Failure>>(
+        width: 3, maxWeight: 2_000, besideWeight: 400)
 
     /// All batches go together.
     enum Key { case all }

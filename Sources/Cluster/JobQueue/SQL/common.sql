@@ -447,6 +447,24 @@ GROUP BY 1
 -- plan of a join would read all assets of a catalog that is new to them.
 CROSS JOIN LATERAL (SELECT * FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
 
+-- fragment: bytesUnderWay
+-- Bytes of entry e of a worker's progress that are not counted as stored: of asset a, which is settled when its
+-- last result is recorded, before the worker's next heartbeat. Parts of files count with the whole file.
+CASE WHEN a.state IN ({{assetUnsettled}})
+     THEN (e.value->>'expectedBytes')::bigint - coalesce((e.value->>'partBytes')::bigint, 0) ELSE 0 END
+
+-- fragment: sitesUnderWay
+-- Bytes under way of each site, while any has a quota, by what workers that are alive have reported.
+under_way AS MATERIALIZED (
+    SELECT c.site_id, least(sum({{bytesUnderWay}}), 9e18)::bigint AS bytes
+    FROM worker w, jsonb_each(w.progress) AS e
+    {{assetOfTransfers}}
+    JOIN catalog c ON c.id = a.catalog_id
+    WHERE {{isReporting}}
+      AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
+    GROUP BY c.site_id
+)
+
 -- fragment: lackingBytes
 -- Bytes that asset a lacks, if its length is known. The result of a transfer may be recorded before the next
 -- heartbeat without it.

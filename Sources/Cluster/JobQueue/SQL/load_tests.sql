@@ -144,7 +144,7 @@ WHERE s.test_id = @test::uuid AND s.worker_id = @worker::uuid
 WITH seen AS (
     UPDATE worker SET last_seen = clock_timestamp(), silent_since = NULL WHERE id = @worker::uuid
 )
-UPDATE load_shard SET state = @state, heard_at = clock_timestamp(), next_second = @next_second::int,
+UPDATE load_shard SET state = @state, reported_at = clock_timestamp(), next_second = @next_second::int,
     cores = coalesce(@cores::int, cores), breakdown = @breakdown, failure_code = @failure_code,
         failure_message = @failure_message
 WHERE test_id = @test::uuid AND worker_id = @worker::uuid
@@ -152,7 +152,7 @@ WHERE test_id = @test::uuid AND worker_id = @worker::uuid
 -- name: beginShards
 -- raises: load_shard.begin
 -- Those that are ready get their numbers, in the order in which they joined.
-UPDATE load_shard s SET state = 'running', number = n.number, heard_at = clock_timestamp()
+UPDATE load_shard s SET state = 'running', number = n.number, reported_at = clock_timestamp()
 FROM (SELECT worker_id, row_number() OVER (ORDER BY joined_at, worker_id) - 1 AS number
       FROM load_shard WHERE test_id = @test::uuid AND state = 'ready') AS n
 WHERE s.test_id = @test::uuid AND s.worker_id = n.worker_id
@@ -170,7 +170,7 @@ UPDATE load_shard SET
     state = CASE WHEN state = 'running' THEN 'lost' ELSE 'dismissed' END,
     failure_code = @failure_code, failure_message = @failure_message
 WHERE test_id = @test::uuid AND state IN ({{loadShardUnderWay}})
-  AND heard_at < clock_timestamp() - make_interval(secs => @seconds::float8)
+  AND reported_at < clock_timestamp() - make_interval(secs => @seconds::float8)
 RETURNING worker_name, state
 
 -- name: loseOverdue

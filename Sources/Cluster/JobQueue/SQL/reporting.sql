@@ -7,7 +7,8 @@
 SELECT settle_done(
     @jobs::bigint[], @lease_numbers::bigint[], @bytes::bigint[], @sha256::text[],
     @adopted::bool[], @verified::bool[], @validators::text[], @transfer_ms::bigint[],
-    @refresh_seconds::bigint[], @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
+    @refresh_seconds::bigint[], @leases::uuid[], @workers::uuid[], @first_jobs::bigint[],
+    @last_jobs::bigint[], @served_numbers::bigint[], @served_origins::text[]) AS places
 
 -- name: reportedJobs
 -- Those of @jobs that the named leases of this worker hold, locked; pairwise.

@@ -11,52 +11,18 @@ import Transfer
 final class HeldWork: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    private struct Lease {
-        /// The earliest time at which the coordinator may lease the jobs to another worker.
-        var deadline: Instant
-        var grantedAt: Instant
-        let site: SiteID
-        var entries: [JobID: Entry]
-
-        var length: Duration { deadline - grantedAt }
-
-        /// Time reserved for writes and reports before the lease counts as lost.
-        var margin: Duration { min(length / 5, .seconds(2)) }
-
-        /// Time at which it counts as lost.
-        var end: Instant { deadline - margin }
-    }
-
-    private struct Entry {
-        var asset: AssetID
-        var transfer: Transfer?
-        var expectedBytes: Int64?
-        /// True if the job is a part of a file that the coordinator counts as a whole.
-        var isPart: Bool
-        /// Bytes reserved at the site until they are reported; nil if received bytes count instead.
-        var begunBytes: Int64? = 0
-        /// True until the download ends; storing and reporting may follow.
-        var isPending = true
-        /// True while a pending job has or needs a connection to its origin: a fetch until its body
-        /// is received.
-        var needsConnection: Bool
-        /// True if the job was cancelled: it is stopped, and its end is not reported.
-        var isCancelled = false
-
-        /// Bytes that the job uses of its site's space.
-        var takenBytes: Int64 { begunBytes ?? transfer?.receivedBytes ?? 0 }
-    }
-
     /// The conditions that tasks can wait for.
     enum Condition {
         case isEmpty
         case holdsWork
         /// No job is left to download.
         case nothingPending
+        /// The engine has the transfers of all jobs that need a connection.
+        case nothingStarting
     }
 
     private struct State {
-        var leases: [LeaseID: Lease] = [:]
+        var leases: [LeaseID: HeldLease] = [:]
         var waiters: [Int: (condition: Condition, continuation: CheckedContinuation<Void, Never>)] =
             [:]
         var lastWaiter = 0
@@ -71,6 +37,8 @@ final class HeldWork: Sendable {
         }
         /// Jobs that have or need a connection.
         var fetching = 0
+        /// Those whose transfers the engine does not have yet.
+        var starting = 0
         var cancelled = 0
         /// Time with jobs to download, up to `busySince`, which is set while there are any.
         var busy = Duration.zero
@@ -83,6 +51,7 @@ final class HeldWork: Sendable {
             case .isEmpty: count == 0
             case .holdsWork: count > 0
             case .nothingPending: pending == 0
+            case .nothingStarting: starting == 0
             }
         }
 
@@ -94,7 +63,7 @@ final class HeldWork: Sendable {
             return ready.values.map(\.continuation)
         }
 
-        private mutating func add(ended entry: Entry, at site: SiteID) {
+        private mutating func add(ended entry: HeldJob, at site: SiteID) {
             let taken = entry.takenBytes
             if taken > 0 { endedBytes[site, default: 0] += taken }
         }
@@ -107,12 +76,14 @@ final class HeldWork: Sendable {
             count -= 1
             if entry.isPending { pending -= 1 }
             if entry.needsConnection { fetching -= 1 }
+            if entry.isStarting { starting -= 1 }
             if entry.isCancelled { cancelled -= 1 }
             if leases[lease]?.entries.isEmpty == true { leases[lease] = nil }
         }
 
         mutating func received(_ job: JobID, _ lease: LeaseID) {
-            guard leases[lease]?.entries[job]?.needsConnection == true else { return }
+            guard let entry = leases[lease]?.entries[job], entry.needsConnection else { return }
+            if entry.isStarting { starting -= 1 }
             leases[lease]?.entries[job]?.needsConnection = false
             fetching -= 1
         }
@@ -123,6 +94,7 @@ final class HeldWork: Sendable {
             count -= gone.entries.count
             pending -= gone.entries.values.count { $0.isPending }
             fetching -= gone.entries.values.count { $0.needsConnection }
+            starting -= gone.entries.values.count { $0.isStarting }
             cancelled -= gone.entries.values.count { $0.isCancelled }
         }
     }
@@ -168,6 +140,8 @@ final class HeldWork: Sendable {
     var pendingCounts: (fetching: Int, others: Int) {
         state.withLock { ($0.fetching, $0.pending - $0.fetching) }
     }
+    /// Number of jobs that need a connection and whose transfers the engine does not have yet.
+    var startingCount: Int { state.withLock(\.starting) }
     /// Seconds with jobs to download since the worker started.
     var busySeconds: Double {
         state.withLock { state in
@@ -192,29 +166,34 @@ final class HeldWork: Sendable {
             let entries = jobs.map {
                 (
                     $0.id,
-                    Entry(
+                    HeldJob(
                         asset: $0.asset, isPart: $0.isOfMultipartFile,
                         needsConnection: $0.kind == .fetch)
                 )
             }
-            state.leases[lease] = Lease(
+            state.leases[lease] = HeldLease(
                 deadline: askedAt + .seconds(seconds), grantedAt: askedAt, site: site,
                 entries: Dictionary(entries) { first, _ in first })
             let count = state.leases[lease]?.entries.count ?? 0
             state.count += count
             state.pending += count
-            state.fetching += state.leases[lease]?.entries.values.count { $0.needsConnection } ?? 0
+            let fetching = state.leases[lease]?.entries.values.count { $0.needsConnection } ?? 0
+            state.fetching += fetching
+            state.starting += fetching
         }
         changes.wake()
     }
 
     func setTransfer(_ transfer: Transfer, of job: JobID, _ lease: LeaseID) {
-        state.withLock { $0.leases[lease]?.entries[job]?.transfer = transfer }
+        update { state in
+            if state.leases[lease]?.entries[job]?.isStarting == true { state.starting -= 1 }
+            state.leases[lease]?.entries[job]?.transfer = transfer
+        }
     }
 
     /// Records that a job's body was received; sending it to a bucket may follow.
     func received(_ job: JobID, _ lease: LeaseID) {
-        state.withLock { $0.received(job, lease) }
+        update { $0.received(job, lease) }
     }
 
     /// Records that a job's download has ended.

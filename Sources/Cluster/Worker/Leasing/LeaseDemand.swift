@@ -20,6 +20,8 @@ struct LeaseDemand: Sendable {
         var slowJobs: Int
         /// The bytes that had been stored at the time of the decision.
         var ended: [SiteID: Int64]
+        /// What had happened before the decision.
+        var mark: LeasePace.Mark
     }
 
     /// Maximum wait of a request for a reserve: later, the rate that it is for is that of earlier
@@ -41,11 +43,14 @@ struct LeaseDemand: Sendable {
     /// Returns the jobs to request now; nil, after waiting for jobs to end, if there are enough.
     func next() async -> Jobs? {
         let most = WireLimits.jobsPerLease
+        let mark = pace.mark
+        await waitForStarts()
         let level = pace.level(connections: connections, most: 2 * most)
         // Free connections cannot use transfers that wait for an origin's limits, nor slow
         // transfers.
         let slow = engine.slowWork(most: WireLimits.slowOriginsPerLease)
         let idle = min(engine.heldBackCount + slow.count, most)
+        let starting = held.startingCount
         let (fetching, others) = held.pendingCounts
         // Titles, verifications and uploads take time, but no connection for all of it.
         let inHand = max(fetching - idle, 0) + max(others - connections, 0)
@@ -58,15 +63,24 @@ struct LeaseDemand: Sendable {
         guard wanted > 0 else {
             surplus.stopsAsking()
             // Limits change without an event, so this checks again soon.
-            await pace.wait(forEnded: max(inHand - level.refill, 1), atMost: .milliseconds(250))
+            await pace.wait(
+                forEnded: max(inHand - level.refill, 1), after: mark, atMost: .milliseconds(250))
             return nil
         }
         return Jobs(
             count: wanted,
             waitMilliseconds: Self.waitMilliseconds(
                 wanted: wanted, withoutJob: connections - inHand, heldBack: idle),
-            slow: slow, slowJobs: level.wanted(inHand: slow.count),
-            ended: held.endedBytes)
+            slow: slow, slowJobs: level.wanted(inHand: slow.count + starting),
+            ended: held.endedBytes, mark: mark)
+    }
+
+    /// Waits, where origins are slow, until the jobs of the last grant are in the engine: before, it
+    /// cannot count them among those of slow origins, and the worker would request them twice. Jobs
+    /// whose files take longer to open count as slow.
+    private func waitForStarts() async {
+        guard held.startingCount > 0, !engine.slowWork(most: 1).origins.isEmpty else { return }
+        await held.waitUntil(.nothingStarting, atMost: .milliseconds(100))
     }
 
     /// Limits the slow origins' jobs in a request, and shortens its wait, since slow origins may
@@ -80,9 +94,11 @@ struct LeaseDemand: Sendable {
         request.waitMilliseconds = jobs == 0 ? 0 : 5_000
     }
 
-    /// Waits, after a request for no jobs of slow origins was in vain, until one of these jobs
-    /// ends, or for the time after which others may have come.
-    func waitForSlow() async { await pace.wait(atMost: .milliseconds(500)) }
+    /// Waits, after a request for no jobs of slow origins was in vain, until a job has ended since its
+    /// decision, or for the time after which others may have come.
+    func waitForSlow(after mark: LeasePace.Mark) async {
+        await pace.wait(after: mark, atMost: .milliseconds(500))
+    }
 
     static func slowPolicy(connections: Int) -> SlowPolicy {
         var policy = SlowPolicy()

@@ -80,7 +80,9 @@ struct LeaseLoop: Sendable {
         sources.take(grant.source)
         await grants.take(
             grant, askedAt: grantedAt, ended: wanted.ended, outsideRoots: outsideRoots)
-        if grant.lease == nil, request.waitMilliseconds == 0 { await demand.waitForSlow() }
+        if grant.lease == nil, request.waitMilliseconds == 0 {
+            await demand.waitForSlow(after: wanted.mark)
+        }
     }
 
     /// Maximum wait of a request during an audit, or while a source is read, after which others may be

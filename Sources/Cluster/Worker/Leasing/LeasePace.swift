@@ -23,9 +23,11 @@ final class LeasePace: Sendable {
         /// Number of waits, so that the end of an earlier one cannot end a later one.
         var waits = 0
         var waiter: CheckedContinuation<Void, Never>?
-        /// Number of jobs that must still end before the waiter resumes; counted from the start of
+        /// Number of jobs that must still end before the waiter resumes; counted from the mark of
         /// the wait, even before it has a waiter.
         var awaited = 0
+        /// What has happened since the start.
+        var mark = Mark()
 
         /// Lowers the rate for the time without an end, which is over now.
         mutating func endPause(now: ContinuousClock.Instant) {
@@ -39,6 +41,13 @@ final class LeasePace: Sendable {
             }
             (rate, ended, since) = (0, 0, now)
         }
+    }
+
+    /// The jobs that ended, and the calls of `wake()`, up to some time. A decision reads it first, so
+    /// that a wait after the decision misses nothing.
+    struct Mark: Sendable, Equatable {
+        fileprivate var ended = 0
+        fileprivate var wakes = 0
     }
 
     private let state: Mutex<State>
@@ -74,6 +83,7 @@ final class LeasePace: Sendable {
                 state.ended = 0
                 state.since = now
             }
+            state.mark.ended += count
             state.awaited -= count
             return state.awaited <= 0 ? state.waiter.take() : nil
         }
@@ -138,12 +148,15 @@ final class LeasePace: Sendable {
         }
     }
 
-    /// Waits until `count` more jobs have ended, until `wake()`, or for `duration`. For one task at
-    /// a time.
-    func wait(forEnded count: Int = 1, atMost duration: Duration) async {
+    var mark: Mark { state.withLock(\.mark) }
+
+    /// Waits until `count` jobs have ended after `mark`, until `wake()` was called after it, or for
+    /// `duration`. For one task at a time.
+    func wait(forEnded count: Int = 1, after mark: Mark, atMost duration: Duration) async {
         let (number, old) = state.withLock { state in
             state.waits += 1
-            state.awaited = count
+            state.awaited =
+                state.mark.wakes == mark.wakes ? count - (state.mark.ended - mark.ended) : 0
             return (state.waits, state.waiter.take())
         }
         old?.resume()
@@ -172,6 +185,7 @@ final class LeasePace: Sendable {
     /// Ends a wait now: jobs were reported or lost.
     func wake() {
         let waiter = state.withLock { state in
+            state.mark.wakes += 1
             state.awaited = 0
             return state.waiter.take()
         }

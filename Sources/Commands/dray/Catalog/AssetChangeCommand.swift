@@ -58,7 +58,7 @@ enum AssetChangeCommand {
         var selection = SelectionAction(
             action,
             catalog: arguments.operands.isEmpty ? nil : try CatalogCommand.reference(arguments),
-            failureCode: arguments.text("code").map { FailureCode($0) },
+            failureCode: try CatalogCommand.failureCode(arguments),
             priority: arguments.integer("priority"))
         selection.name = try AssetsCommand.pattern(arguments)
         selection.states = AssetsCommand.selectedStates(arguments)?.names

@@ -156,13 +156,25 @@ enum CatalogCommand {
         }
     }
 
+    /// Reads `--code CODE`; nil without it.
+    static func failureCode(_ arguments: Arguments) throws(UsageError) -> FailureCode? {
+        guard let text = arguments.text("code") else { return nil }
+        let code = FailureCode(text)
+        guard code.isKnown else {
+            throw UsageError(
+                "--code is '\(printable(String(text.prefix(100))))'",
+                hint: "Use a code that `dray assets list` shows, such as origin.http.404.")
+        }
+        return code
+    }
+
     static func selection(
         _ action: SelectionAction.Action, _ arguments: Arguments
     ) throws -> SelectionAction {
         let name = arguments.operands[0]
         var selection = SelectionAction(
             action, asset: arguments.text("asset"),
-            failureCode: arguments.text("code").map { FailureCode($0) },
+            failureCode: try failureCode(arguments),
             priority: arguments.integer("priority"))
         if name == "all" {
             guard selection.failureCode != nil, selection.asset == nil else {
@@ -246,7 +258,7 @@ enum CatalogCommand {
         case .pause:
             // Jobs that waited and no longer do are not what stops.
             return assets + "; transfers stop within seconds and keep what they received.\n"
-        case .resume: return assets + ".\n" + rejections(answer)
+        case .resume, .pin, .unpin: return assets + ".\n" + rejections(answer)
         default:
             return assets + ", \(HumanFormat.count(answer.jobs, "job")).\n" + rejections(answer)
         }

@@ -113,7 +113,7 @@ enum WatchCommand {
             }
             return text
         }
-        plan.query.since = try since(arguments, clock)
+        plan.query.since = try TimeOptions.pastTime("since", arguments, clock: clock)
         guard plan.after == nil || plan.query.since == nil else {
             throw UsageError(
                 "--since and --after cannot be combined", hint: "Use one of them.")
@@ -121,17 +121,5 @@ enum WatchCommand {
         plan.isEndless = arguments.flag("follow")
         plan.printsJSON = arguments.flag("json")
         return plan
-    }
-
-    /// Reads `--since TIME`, of which a duration is one before now.
-    private static func since(
-        _ arguments: Arguments, _ clock: any WallClock
-    ) throws(UsageError) -> Double? {
-        let form = "2026-11-22T18:00+01:00, 2026-11-22T17:00Z, or how long ago: 90m, 6h, 2d"
-        guard let time = try TimeOptions.time("since", arguments, form: form, clock: clock) else {
-            return nil
-        }
-        let isDuration = arguments.text("since")?.last.map { "smhd".contains($0) } ?? false
-        return isDuration ? max(2 * clock.nowSeconds - time, 1) : time
     }
 }

@@ -14,7 +14,8 @@ enum LoadRateCommand {
             was started with --users; its remaining stages are dropped. The report has the change. \
             TEST is the process id of a test of this user, or the id of a test on the cluster at \
             DRAY_COORDINATOR, which `dray status` shows. On a cluster a change holds two seconds \
-            later. Replays, and steps of --search and --scale, refuse it.
+            later. The rate of replays, and of steps of --search and --scale, cannot \
+            be changed.
             """,
         operands: [
             CommandOperand("TEST", help: "Process id of dray loadtest, or id of a cluster's test."),

@@ -66,7 +66,12 @@ extension LoadTestOptions {
         }
         let url: WebURL
         do throws(WebURLError) { url = try WebURL(operand) } catch {
-            throw error.failure(given: operand)
+            guard error.reason == .scheme else { throw error.failure(given: operand) }
+            throw Failure(
+                .inputURL,
+                "the URL must start with http://, https:// or s3://, given "
+                    + Redaction.shown(operand),
+                hint: "Give the URL of a server, or s3://bucket/key?endpoint=URL&region=NAME.")
         }
         return try LoadTargetURL.web(url).target(kind: kind)
     }

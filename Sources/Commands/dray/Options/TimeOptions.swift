@@ -35,7 +35,7 @@ enum TimeOptions {
         guard let seconds = lengthOfTime(text), WireLimits.keepSeconds.contains(seconds) else {
             throw UsageError(
                 "--\(keepFor.name) is '\(printable(String(text.prefix(100))))'",
-                hint: "Write 90m, 48h or 30d\(none == nil ? "" : ", or none").")
+                hint: "Write 90m, 48h or 30d, from 1s to 36500d\(none == nil ? "" : ", or none").")
         }
         return seconds
     }
@@ -76,6 +76,17 @@ enum TimeOptions {
                 hint: "Use \(form)\(none == nil ? "" : ", or none").")
         }
         return time
+    }
+
+    /// Reads `--name TIME` of the past in seconds since 1970: a duration is one before now. Nil without
+    /// the option.
+    static func pastTime(
+        _ name: String, _ arguments: Arguments, clock: any WallClock = SystemWallClock()
+    ) throws(UsageError) -> Double? {
+        let form = "2026-11-22T18:00+01:00, 2026-11-22T17:00Z, or how long ago: 90m, 6h, 2d"
+        guard let time = try time(name, arguments, form: form, clock: clock) else { return nil }
+        let isDuration = arguments.text(name).flatMap(lengthOfTime) != nil
+        return isDuration ? max(2 * clock.nowSeconds - time, 1) : time
     }
 
     /// Reads `--name TIME` like `time`. Also throws for a time that has passed: a deadline could

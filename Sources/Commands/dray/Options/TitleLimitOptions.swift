@@ -27,7 +27,9 @@ enum TitleLimitOptions {
         else {
             throw UsageError(
                 "--\(maxFetches.name) is '\(printable(String(text.prefix(100))))'",
-                hint: "Write a number and a period, such as 3/30d, or none.")
+                hint:
+                    "Write a number from 1 to \(WireLimits.fetchesPerTitle.upperBound) and a period "
+                    + "from 1s to 36500d, such as 3/30d, or none.")
         }
         return FetchLimit(count: count, periodSeconds: seconds)
     }

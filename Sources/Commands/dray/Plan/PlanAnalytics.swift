@@ -75,6 +75,16 @@ enum PlanAnalytics {
         }
     }
 
+    /// The failure of an export from which no input of a plan follows.
+    static func withoutInput(_ path: String, _ summary: AnalyticsSummary) -> UsageError {
+        let period = HumanFormat.duration(seconds: Double(summary.periodSeconds))
+        return UsageError(
+            (["\(printable(path)): no input follows from \(summary.periods) periods of \(period)."]
+                + summary.notes).joined(separator: " "),
+            hint:
+                "Export users by day, users by hour of a whole day, concurrent users, or requests.")
+    }
+
     /// The preset of `--preset`; nil without it.
     static func preset(_ arguments: Arguments) -> AudiencePreset? {
         arguments.text("preset").flatMap { name in

@@ -174,6 +174,9 @@ enum PlanCommand {
             try ExchangeRates.check(plan, scenario.money)
             plan.notes += notes.all
             plan.calibrationNotes = notes.calibration
+            plan.exchangeWarning = ExchangeRates.warning(
+                scenario.money,
+                today: String(timestamp(ofSeconds: SystemWallClock().nowSeconds).prefix(10)))
             plan.rest(on: notes.doubts)
             plan.check = try PlanMeasurements.check(arguments, scenario)
             if let path = arguments.text("html") {

@@ -97,7 +97,8 @@ enum PlanMeasurements {
         func cpuPerSegment() -> Double { ScenarioValues(scenario)[.cpuPerSegment] }
         let logs = arguments.texts("from-access-log")
         if !logs.isEmpty {
-            let path = logs.joined(separator: ", ")
+            // A comma would end the source of the first screen.
+            let path = logs.joined(separator: " and ")
             let summary = try PlanLogCommand.summary(ofLogs: logs)
             scenario.hourlyRequests = summary.hourlyRequests
             let ratio = scenario.peakOverMean
@@ -114,6 +115,9 @@ enum PlanMeasurements {
         }
         for (path, summary) in try PlanAnalytics.summaries(arguments) {
             if scenario.hourlyRequests == nil { scenario.hourlyRequests = summary.hourlyRequests }
+            guard !summary.values.isEmpty else {
+                throw PlanAnalytics.withoutInput(path, summary)
+            }
             notes += summary.notes
             notes += take(summary.values, "--from-analytics \(path)", into: &scenario) {
                 _, measured in

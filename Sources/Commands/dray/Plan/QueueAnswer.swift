@@ -108,7 +108,7 @@ struct QueueAnswer: Encodable {
             }
         }
         rows.append(
-            row("Refused without a queue") {
+            row("Lost without a queue") {
                 percent(Erlang.blocking(servers: $0.servers, load: question.load))
             })
         let table = TextLayout.table(

@@ -33,7 +33,12 @@ enum PrefetchCommand {
 
             \(TimeOptions.discussion)
             """,
-        operands: [CommandOperand("LIST", .files, help: "A list file, - for stdin, or one URL.")],
+        operands: [
+            CommandOperand(
+                "LIST", .files,
+                several: "For several URLs: printf '%s\\n' URL URL | dray prefetch - --to DEST",
+                help: "A list file, - for stdin, or one URL.")
+        ],
         options: [
             CommandOption(
                 "to", .directory(placeholder: "DEST"),

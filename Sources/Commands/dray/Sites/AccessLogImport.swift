@@ -24,7 +24,7 @@ enum AccessLogImport {
 
     static func run(_ arguments: Arguments, _ logs: [String]) async -> ExitCode {
         await ClusterCall.run(
-            arguments, asking: { try TimeOptions.time("since", arguments) ?? 0 }
+            arguments, asking: { try TimeOptions.pastTime("since", arguments) ?? 0 }
         ) { since, client in
             var files = RequestedFiles(
                 prefix: arguments.text("prefix") ?? "/", since: since,
@@ -82,7 +82,8 @@ enum AccessLogImport {
     }
 
     private static func text(_ answer: Answer) -> String {
-        "Added: \(HumanFormat.count(answer.requests)) requests. Skipped: "
+        "Read: \(HumanFormat.count(answer.requests)) requests, of "
+            + "\(HumanFormat.count(answer.knownFiles, "file")) of the site. Skipped: "
             + "\(HumanFormat.count(answer.skippedLines)) lines that are no answered GET of the site, "
             + "\(HumanFormat.count(answer.unreadableLines)) of an unknown format. "
             + "\(HumanFormat.count(answer.unknownFiles)) files are of no asset.\n"

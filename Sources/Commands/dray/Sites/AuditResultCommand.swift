@@ -134,7 +134,7 @@ enum AuditResultCommand {
                 let others = audit.findings.filter { !$0.kind.isDamage }.reduce(0) { $0 + $1.found }
                 return [
                     audit.id.description, printable(audit.queue),
-                    timestamp(ofSeconds: audit.started ?? audit.created),
+                    TimeText.minute(ofSeconds: audit.started ?? audit.created),
                     audit.state.rawValue + (audit.isDeep ? ", deep" : ""),
                     HumanFormat.count(audit.files), HumanFormat.count(audit.damagedFiles),
                     HumanFormat.count(audit.damagedFiles - audit.unrepairedFiles),

@@ -115,7 +115,8 @@ enum EvictionCommands {
                 help: "Path at which the web server shows the site: /media/. Default: /."),
             CommandOption(
                 "since", .text(placeholder: "TIME"),
-                help: "Skip requests before this time: 2026-11-22T18:00+01:00."),
+                help: "Skip requests before this time: 2026-11-22T18:00+01:00, or "
+                    + "how long ago: 7d."),
             CommandOption(
                 "least", .flag, help: "List the least popular assets first, as they are evicted."),
             CommandOption(

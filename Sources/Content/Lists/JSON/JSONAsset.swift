@@ -257,7 +257,7 @@ extension JSONCursor {
     /// Reads a duration in seconds.
     mutating func duration(
         _ path: String, _ range: ClosedRange<Double> = WireLimits.keepSeconds,
-        _ allowed: String = "90m, 48h, 30d or the like"
+        _ allowed: String = "1s to 36500d: 90m, 48h, 30d"
     ) throws(Failure) -> Double {
         try expect(.string, path)
         let start = index

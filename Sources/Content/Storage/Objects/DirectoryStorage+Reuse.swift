@@ -45,14 +45,15 @@ extension DirectoryStorage {
     /// Describes the file under `key`, which another tool stored, and makes it durable; any length matches
     /// if `bytes` is nil.
     ///
-    /// Reads the whole file. Returns nil if there is none, if it changes meanwhile, and on any error.
+    /// Reads the whole file. Returns nil if there is none, if it changes meanwhile, if its download is not
+    /// complete, and on any error.
     package func foundFile(key: String, bytes: Int64?) -> FoundFile? {
         do throws(Failure) {
             let key = try ObjectKey(key)
             let site = try verifiedDirectories()
-            guard let file = try openRegular(key.path, in: site.root, bytes: bytes) else {
-                return nil
-            }
+            guard let file = try openRegular(key.path, in: site.root, bytes: bytes),
+                !ControlFile.isBeside(key.path, in: site.root)
+            else { return nil }
             var hashers = DigestSet()
             let (before, after) = try asFailure { () throws(SystemError) in
                 let before = try file.status()

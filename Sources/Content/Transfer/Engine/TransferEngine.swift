@@ -83,8 +83,8 @@ package final class TransferEngine: Sendable {
         for loop in loops { loop.start { [weak self] in self?.execute($0) } }
     }
 
-    /// Queues a transfer. `completion` is called exactly once, on a loop's thread. After `shutdown`
-    /// it is called at once, on the caller's thread, with `worker.cancelled`.
+    /// Queues a transfer. `completion` is called exactly once, on a loop's thread. After `close` and
+    /// `shutdown` it is called at once, on the caller's thread, with `worker.cancelled`.
     @discardableResult
     package func submit(
         _ request: TransferRequest,
@@ -258,6 +258,14 @@ package final class TransferEngine: Sendable {
             below: nextID.load(ordering: .relaxed), now: MonotonicClock.nowSeconds, where: matches)
         loops[0].execute { for transfer in removed { transfer.cancelUnstarted() } }
         for loop in loops { loop.cancel(where: matches) }
+    }
+
+    /// Ends every transfer with `worker.cancelled`, and at once each that is submitted later. Unlike `shutdown` it does
+    /// not wait for them.
+    package func close() {
+        let waiting = scheduler.close()
+        loops[0].execute { for transfer in waiting { transfer.cancelUnstarted() } }
+        for loop in loops { loop.cancel { _ in true } }
     }
 
     /// Ends every transfer with `worker.cancelled` and joins the threads. Must not be called on a

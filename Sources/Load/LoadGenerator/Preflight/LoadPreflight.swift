@@ -282,6 +282,11 @@ package struct LoadPreflight: Sendable {
         case .workerCancelled: failure
         case .inputTarget, .originAddressDenied, .originAddressBlocked:
             Failure(failure.code, "\(label): \(failure.message)")
+        case .manifestLive:
+            // Viewers play live titles; requests would need segments that are gone.
+            Failure(
+                .inputTarget, "\(label): \(failure.code): \(failure.message)",
+                hint: "Let viewers play a live title: omit --plain. No load was sent.")
         case .originRedirected, .originAddressNotOfTarget:
             Failure(
                 .inputTarget,

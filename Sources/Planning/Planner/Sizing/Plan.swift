@@ -39,6 +39,8 @@ package struct Plan: Codable, Sendable {
     package var notes: [String]
     /// Those of `notes` that tell how far measurements of `--calibrate` can be relied on.
     package var calibrationNotes: [String] = []
+    /// Asks for another exchange rate if that of the costs is old.
+    package var exchangeWarning: String?
     /// Every input with its value, a flag for assumptions, and its source.
     package var inputs: [InputInUse]
 

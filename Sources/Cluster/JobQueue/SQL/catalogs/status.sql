@@ -5,7 +5,7 @@
 -- Status of catalogs. The expected total is an estimate: unknown segments are taken to be like the known
 -- ones. Counts that reports left in tallies are included.
 WITH unwell AS MATERIALIZED (
-    SELECT id FROM origin WHERE breaker IN ({{breakerOpen}})
+    SELECT id FROM origin WHERE breaker <> 'closed'
 ), under_way AS MATERIALIZED (
     -- Counts of all catalogs, read once.
     SELECT a.catalog_id,
@@ -158,7 +158,9 @@ LEFT JOIN LATERAL (
                   WHERE e.catalog_id = c.id)
     HAVING bool_and(o.cooldown_reason IS NOT NULL
                     AND (o.breaker = 'halfOpen'
-                         OR o.breaker = 'open' AND o.cooldown_until > now() - interval '2 seconds'))
+                         OR o.breaker = 'open' AND o.cooldown_until > now() - interval '2 seconds'
+                         -- In this run: it may have recovered since an earlier one.
+                         OR o.breaker = 'failing' AND o.noted_at >= c.started_at))
 ) AS b ON true
 ORDER BY c.id DESC
 
@@ -243,7 +245,7 @@ WITH running AS MATERIALIZED (
        OR c.state = 'interrupted'
           AND EXISTS (SELECT FROM delayed_job d WHERE d.catalog_id = c.id AND d.kind = 'purge')
 ), held AS MATERIALIZED (
-    SELECT s.*, w.name AS worker, greatest(w.last_seen, s.granted_at) AS heard_at,
+    SELECT s.*, w.name AS worker, greatest(w.last_seen, s.granted_at) AS reported_at,
            coalesce(w.active_transfers, 0) AS active_transfers,
            o.url, o.cooldown_until, o.cooldown_reason,
            coalesce(o.cooldown_until > now(), false) AS is_cooling, {{hasLimit}} AS has_limit
@@ -256,7 +258,7 @@ WITH running AS MATERIALIZED (
     WHERE NOT EXISTS (
         SELECT FROM held h
         WHERE h.catalog_id = r.id AND h.expires_at > now()
-          AND h.heard_at > now() - interval '6 seconds'
+          AND h.reported_at > now() - interval '6 seconds'
           -- A worker may hold jobs that no limit lets it begin.
           AND NOT (h.active_transfers = 0 AND h.granted_at < now() - interval '3 seconds'
                    AND (r.is_limited OR h.is_cooling OR h.has_limit)))
@@ -267,7 +269,7 @@ WITH running AS MATERIALIZED (
            + CASE WHEN h.isolated THEN make_interval(secs => @lease_seconds::float8)
                ELSE interval '0' END AS ends_at
     FROM held h JOIN idle i ON i.id = h.catalog_id
-    WHERE h.expires_at <= now() OR h.heard_at <= now() - interval '6 seconds'
+    WHERE h.expires_at <= now() OR h.reported_at <= now() - interval '6 seconds'
 ), busy_origins AS MATERIALIZED (
     -- In a cooldown, or with a limit that workers use.
     SELECT o.id, o.url, o.cooldown_until, o.cooldown_reason,
@@ -297,7 +299,7 @@ WITH running AS MATERIALIZED (
     SELECT h.catalog_id, h.url, h.cooldown_until, h.cooldown_reason, h.is_cooling, h.has_limit
     FROM held h JOIN idle i ON i.id = h.catalog_id
     WHERE h.url IS NOT NULL AND h.expires_at > now()
-      AND h.heard_at > now() - interval '6 seconds'
+      AND h.reported_at > now() - interval '6 seconds'
 ), silent AS MATERIALIZED (
     SELECT catalog_id, (array_agg(worker ORDER BY ends_at))[1] AS worker,
            count(DISTINCT lease_id) AS leases, min(ends_at) AS ends_at
@@ -408,7 +410,7 @@ CROSS JOIN LATERAL (
     SELECT 'siteLimit', NULL, NULL, NULL, NULL
     WHERE i.is_limited AND EXISTS (SELECT FROM held h WHERE h.catalog_id = i.id
                                    AND h.expires_at > now()
-                                   AND h.heard_at > now() - interval '6 seconds')
+                                   AND h.reported_at > now() - interval '6 seconds')
     UNION ALL
     SELECT 'otherCatalogs', NULL, NULL, count(*), NULL
     FROM busy u

@@ -1327,7 +1327,7 @@ CREATE TABLE load_shard (
     state text NOT NULL DEFAULT 'joined'
         CHECK (state IN ('joined', 'ready', 'running', 'finished', 'failed', 'lost', 'dismissed')),
     joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    heard_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    reported_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The first second that was not reported.
     next_second int NOT NULL DEFAULT 0,
     -- Cores of its worker's loops; 0 before it is ready.

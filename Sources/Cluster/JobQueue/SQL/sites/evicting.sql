@@ -37,10 +37,12 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('dray.evict.' || current_schem
 -- name: room
 -- Sites that evict by themselves, or @site, with what shows how much room they need: files that
 -- have waited for room since the last eviction, and whether the disk has been full since.
+-- What is under way is read now: what was noted may be stored by now, and would count twice.
+WITH {{sitesUnderWay}}
 SELECT t.id, t.evict, t.is_evicting,
        coalesce(t.evicting_until > clock_timestamp(), false) AS is_removing, t.quota_bytes, coalesce(t.floor_bytes, 0) AS floor_bytes,
        t.available_bytes,
-       n.used + t.under_way_bytes - CASE WHEN e.is_freeing THEN 0 ELSE coalesce((
+       n.used + coalesce(u.bytes, 0) - CASE WHEN e.is_freeing THEN 0 ELSE coalesce((
            -- Files whose deletion has failed, and is tried again, evict no others.
            SELECT sum(f.bytes) FROM catalog c JOIN unneeded_file f ON f.catalog_id = c.id
            WHERE c.site_id = t.id AND f.due_at < 'infinity'), 0)::bigint END AS used_bytes,
@@ -51,6 +53,7 @@ SELECT t.id, t.evict, t.is_evicting,
        coalesce(t.evict_retry_at > now(), false) AS is_postponed,
        e.is_freeing
 FROM site t
+LEFT JOIN under_way u ON u.site_id = t.id
 CROSS JOIN LATERAL (SELECT {{storedBytes}} AS used) AS n
 CROSS JOIN LATERAL (
     SELECT EXISTS (

@@ -83,8 +83,7 @@ WHERE id = @site::bigint
 SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
        CASE WHEN t.quota_bytes IS NOT NULL
            THEN greatest(t.quota_bytes - greatest(t.under_way_bytes - (
-           SELECT coalesce(sum((e.value->>'expectedBytes')::bigint
-                               - coalesce((e.value->>'partBytes')::bigint, 0)), 0)
+           SELECT coalesce(sum({{bytesUnderWay}}), 0)
            FROM worker w, jsonb_each(w.progress) AS e
            {{assetOfTransfers}}
            JOIN catalog c ON c.id = a.catalog_id
@@ -143,19 +142,8 @@ AND q.state <> 'paused'
 t.fault_probe_at > clock_timestamp() - interval '10 seconds'
 
 -- name: noteUnderWay
--- Notes what is under way at sites that have a quota, by what workers that are alive have reported:
--- without the parts of files, which count with all of them.
-WITH under_way AS MATERIALIZED (
-    SELECT c.site_id, least(sum((e.value->>'expectedBytes')::bigint
-                                - coalesce((e.value->>'partBytes')::bigint, 0)),
-                                    9e18)::bigint AS bytes
-    FROM worker w, jsonb_each(w.progress) AS e
-    {{assetOfTransfers}}
-    JOIN catalog c ON c.id = a.catalog_id
-    WHERE {{isReporting}}
-      AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
-    GROUP BY c.site_id
-), locked AS MATERIALIZED (
+-- Notes what is under way at sites that have a quota.
+WITH {{sitesUnderWay}}, locked AS MATERIALIZED (
     SELECT t.id, coalesce(u.bytes, 0) AS bytes
     FROM site t LEFT JOIN under_way u ON u.site_id = t.id
     WHERE t.quota_bytes IS NOT NULL AND t.under_way_bytes <> coalesce(u.bytes, 0)

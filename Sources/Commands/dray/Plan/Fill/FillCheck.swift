@@ -28,7 +28,7 @@ enum FillCheck {
         let keys = try FillKeys(
             prefix: prefix ?? (origin == nil ? plan.prefix : nil),
             origin: origin ?? (prefix == nil ? plan.origin : nil))
-        let since = try TimeOptions.time("since", arguments) ?? 0
+        let since = try TimeOptions.pastTime("since", arguments) ?? 0
         let titles = try await knownTitles(plan, directory, arguments)
         var results: [SiteCheck] = []
         let logs = FillSettings.logs(arguments.texts("check"), known)
@@ -207,7 +207,8 @@ struct SiteCheck: Encodable {
         if !mostMissed.isEmpty {
             text += "\n"
             text += TextLayout.table(
-                headings: ["Most missed", "Requests", "Size"], alignments: [.left, .right, .right],
+                headings: ["Most missed", "Requests", "Bytes"],
+                alignments: [.left, .right, .right],
                 rows: mostMissed.map {
                     [
                         printable($0.title), HumanFormat.count(Int(saturating: $0.requests)),

@@ -32,7 +32,7 @@ struct FillSettings {
         halfLifeSlices = try Self.seconds("half-life", arguments, 60...31_536_000).map {
             [sliceSeconds] in $0 / sliceSeconds
         }
-        since = try TimeOptions.time("since", arguments) ?? 0
+        since = try TimeOptions.pastTime("since", arguments) ?? 0
         zipf = try arguments.text("zipf").map(Self.exponent)
         titleBytes = try arguments.text("title-size").map { text throws(UsageError) in
             Double(try Self.size(text, "--title-size"))

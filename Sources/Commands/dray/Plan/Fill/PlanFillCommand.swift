@@ -92,7 +92,8 @@ enum PlanFillCommand {
                 + "--origin unless one of them is set. Repeatable."),
         CommandOption(
             "since", .text(placeholder: "TIME"),
-            help: "Ignore requests in logs before this time."),
+            help: "Ignore requests in logs before this time: 2026-11-22T18:00+01:00, or how "
+                + "long ago: 7d."),
         CommandOption("json", .flag, help: "Print JSON."),
     ]
 

@@ -67,10 +67,13 @@ extension OriginScheduler.State {
                 }
             }
         }
+        let isNoted = !origins.values.contains { $0.hasWork && isAloneUnproven($0) }
         for loop in 0..<loops {
-            classes?.note(
-                slots.byLoop[loop], on: loop, wanted: wanted[loop],
-                promptWanted: promptWanted[loop])
+            if isNoted {
+                classes?.note(
+                    slots.byLoop[loop], on: loop, wanted: wanted[loop],
+                    promptWanted: promptWanted[loop])
+            }
             if free[loop] < 0, classes?.stop(-free[loop], on: loop) == true {
                 effects.settle.insert(loop)
             }
@@ -113,8 +116,10 @@ extension OriginScheduler.State {
         for origin in origins.values {
             let isUnknown = isContended && origin.slow.isOnTrial && origin.pace.credit < 1
             let isSlow = origin.pace.isSlow && !origin.pace.hasExpired(classes.policy, now: now)
+            // Those of a slow origin may still be in the common queue, and count before a loop looks at them.
+            let waiting = origin.pace.isSlow ? origin.lines.pending : origin.slowWaitingCount
             let count =
-                origin.slow.active + origin.slowWaitingCount
+                origin.slow.active + waiting
                 + (isUnknown && !origin.pace.isSlow ? origin.lines.skipped.count : 0)
             guard count > 0 || isSlow else { continue }
             work.count += count

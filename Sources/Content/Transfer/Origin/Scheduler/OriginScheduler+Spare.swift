@@ -38,4 +38,10 @@ extension OriginScheduler.State {
     func isAlone(_ origin: OriginState) -> Bool {
         slots.total == origin.slots.activeTotal && waitingCount == origin.lines.pending
     }
+
+    /// Returns true for an origin that is slow or little known, and alone. Slots that it used lately are
+    /// not kept from its own next transfers.
+    func isAloneUnproven(_ origin: OriginState) -> Bool {
+        isAlone(origin) && slotClass(of: origin) != .prompt
+    }
 }

@@ -144,7 +144,7 @@ extension OriginScheduler {
             origin.slots.active[loop] += 1
             origin.usedAt = now
             slots.occupy(on: loop)
-            classes?.note(slots.byLoop[loop], on: loop)
+            if !isAloneUnproven(origin) { classes?.note(slots.byLoop[loop], on: loop) }
             if slots.total == 1 {
                 schedule.beginSampling(now: now)
                 askForTick(at: schedule.nextSampleAt, &effects)
