@@ -94,6 +94,30 @@ import Testing
         }
     }
 
+    /// A list and its catalog that are each right. What was stored before stays until it expires.
+    @Test func rightsThatContradictEachOtherAreRefused() async throws {
+        try await F.with("rights_contradictory") { fixture in
+            let now = try await now(fixture)
+            var assets = files(1...4)
+            try await fixture.submit([assets[3]])
+            try await fixture.drain()
+            for index in assets.indices { assets[index].expiresAt = now + 1_000 }
+            assets[1].expiresAt = now + 3_000
+            assets[2].notBefore = now + 500
+            let catalog = try await fixture.submit(assets, notBefore: now + 1_000)
+            let statuses = try await fixture.assets(of: catalog).sorted { $0.name < $1.name }
+            #expect(statuses.map(\.state) == [.failed, .ready, .failed, .inProgress])
+            for status in statuses where status.state == .failed {
+                #expect(status.failure?.code == .inputRights, "\(status.name)")
+            }
+            #expect(try await fixture.queue.files.purges.applyRights() == 0)
+            // Without the catalog's time there is none: a file's own is earlier than its end.
+            try await fixture.submit(assets)
+            let later = try await fixture.assets(of: catalog)
+            #expect(!later.contains { $0.state == .failed })
+        }
+    }
+
     @Test func manyExpireInBoundedSteps() async throws {
         try await F.with("rights_many") { fixture in
             var assets = files(1...3)

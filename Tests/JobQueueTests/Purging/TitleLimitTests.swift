@@ -121,6 +121,25 @@ import Testing
         }
     }
 
+    /// A submission between a removal and its deletions is rejected: it keeps no file.
+    @Test(arguments: [false, true])
+    func whatWasToBeDeletedIsDeletedAfterARejection(isHeld: Bool) async throws {
+        try await F.with("limit_removing") { fixture in
+            let asset = file("a", fetches: FetchLimit(count: 1, periodSeconds: 1_000))
+            #expect(try await fetch(fixture, [asset]) == ["a": "completed"])
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(
+                    .remove, catalog: CatalogReference(name: "movies", storageURL: F.site)))
+            let id = try await fixture.submit([asset])
+            #expect(try await outcomes(fixture, id) == ["a": "rights.maxFetches"])
+            try await fixture.pool.query(
+                "UPDATE unneeded_file SET due_at = \(isHeld ? "'infinity'" : "now()")")
+            _ = try await fixture.queue.files.purges.reconcile()
+            #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/a"])
+            #expect(try await fixture.count("unneeded_file") == 0)
+        }
+    }
+
     @Test func theStrictestOfAssetCatalogAndSiteHolds() async throws {
         try await F.with("limit_strictest") { fixture in
             try await fetch(fixture, [F.file("x")], catalog: "other")

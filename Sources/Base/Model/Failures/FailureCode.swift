@@ -59,7 +59,7 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
     /// judges the cluster.
     package static let unaddressable: [FailureCode] = [
         .originHTTP401, .originHTTP403, .originHTTP404, .originHTTP410, .originHTTP4xx,
-        .inputExpired, .rightsMaxFetches, .rightsMaxSites,
+        .inputExpired, .inputRights, .rightsMaxFetches, .rightsMaxSites,
     ]
 
     /// False if it is one of `unaddressable`.

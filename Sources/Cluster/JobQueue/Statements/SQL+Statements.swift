@@ -115,8 +115,8 @@ extension SQL {
 
     enum Rights: String, SQLSubject {
         case expired, expiring, hasAny, mayBegin, beginning, begin, rescheduled, reschedule
-        case refuseExpired, lockTitles, refuseSites, refuseFetches, rejections
-        case countFetches
+        case refuseExpired, refuseContradictory, lockTitles, refuseSites, refuseFetches
+        case rejections, countFetches
 
         static let file = SQL.file(sql_rights())
     }

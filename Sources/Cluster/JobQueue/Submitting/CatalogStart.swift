@@ -183,6 +183,13 @@ struct CatalogStart {
                 both + code(.inputExpired) + [
                     "message": .text("expiresAt: it has passed, and nothing is fetched.")
                 ]),
+            PostgresStatement(
+                SQL.Rights.refuseContradictory,
+                both + code(.inputRights) + [
+                    "message": .text(
+                        "expiresAt: it is not later than notBefore, those of the list and the "
+                            + "catalog together; allowed: a later time. Nothing is fetched.")
+                ]),
             PostgresStatement(SQL.Rights.refuseSites, limited + code(.rightsMaxSites)),
             PostgresStatement(SQL.Rights.refuseFetches, limited + code(.rightsMaxFetches)),
             PostgresStatement(SQL.Rights.countFetches, limited),
@@ -194,7 +201,9 @@ struct CatalogStart {
         _ both: SQLValues, _ assets: PostgresValue, _ connection: PostgresConnection
     ) async throws -> SelectionAnswer.Refused? {
         for rejection in rejections(both, assets) { _ = try await connection.pipeline([rejection]) }
-        let codes = [FailureCode.inputExpired, .rightsMaxSites, .rightsMaxFetches].map(\.rawValue)
+        let codes = [
+            FailureCode.inputExpired, .inputRights, .rightsMaxSites, .rightsMaxFetches,
+        ].map(\.rawValue)
         let refused = try await connection.query(
             SQL.Rights.rejections, ["assets": assets, "codes": .textArray(codes)]
         ).only()

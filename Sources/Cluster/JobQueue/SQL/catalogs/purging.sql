@@ -36,6 +36,13 @@ FROM previous_file f JOIN asset b ON b.id = f.asset_id JOIN catalog e ON e.id = 
 WHERE hashtextextended(f.key, 0) = hashtextextended(n.key, 0) AND f.key = n.key
   AND f.bytes IS NOT NULL AND e.site_id = n.site_id AND b.state NOT IN ({{assetGone}})
 
+-- fragment: hasNothing
+-- Asset a was rejected at its last start, and nothing of it is stored: no manifest at the edge lists
+-- files of it.
+(a.key_taken AND NOT EXISTS (
+    SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done WHERE s.asset_id = a.id
+) AND NOT EXISTS (SELECT FROM previous_file f WHERE f.asset_id = a.id AND f.bytes IS NOT NULL))
+
 -- name: share
 -- No file of the site of @catalog, else of @asset, is chosen for deletion until the end of the
 -- transaction.
@@ -109,6 +116,7 @@ WITH next AS MATERIALIZED (
     -- Files that its manifest at the edge still lists stay until the new one is there: see `releaseHeld`.
     SELECT n.id, n.asset_id FROM next n JOIN asset a ON a.id = n.asset_id
     WHERE a.state NOT IN ({{assetGone}}, 'completed') AND NOT n.is_of_bodies
+      AND NOT {{hasNothing}}
 ), later AS (
     UPDATE unneeded_file f SET due_at = 'infinity', lane_id = NULL, job_id = NULL, lost_at = NULL
     FROM blocked b WHERE f.id = b.id
@@ -207,7 +215,7 @@ WITH RECURSIVE held AS (
 ), due AS MATERIALIZED (
     SELECT f.id FROM held h JOIN asset a ON a.id = h.asset_id
     JOIN unneeded_file f ON f.asset_id = a.id AND f.due_at = 'infinity'
-    WHERE a.state IN ({{assetGone}}, 'completed')
+    WHERE a.state IN ({{assetGone}}, 'completed') OR {{hasNothing}}
     ORDER BY f.id FOR UPDATE OF f SKIP LOCKED
 ), released AS (
     UPDATE unneeded_file f SET due_at = now() FROM due d WHERE f.id = d.id

@@ -108,6 +108,17 @@ WITH due AS MATERIALIZED (
       AND expires_at IS NOT NULL AND expires_at <= now() AND state IN ({{assetRefusable}})
 ), {{refused}}
 
+-- unprepared: refuseContradictory
+-- raises: asset.refuse
+-- Assets that may begin only when their rights have expired, as their list and their catalog contradict each other.
+WITH due AS MATERIALIZED (
+    SELECT a.id, @code::text AS code, @message::text AS message
+    FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    WHERE a.catalog_id = @catalog::bigint AND a.generation = @generation::int
+      AND a.expires_at > now() AND a.expires_at <= greatest(a.not_before, c.not_before)
+      AND a.state IN ({{assetRefusable}})
+), {{refused}}
+
 -- name: lockTitles
 -- Starts of titles whose fetches or sites are limited follow each other.
 SELECT pg_advisory_xact_lock(hashtextextended('dray.titles.' || current_schema(), 0))
