@@ -21,7 +21,7 @@ packages_of() {
         demo) printf '%s\n' nginx-light ;;
         test)
             printf '%s\n' aria2 ceph-common ceph-mgr ceph-mon ceph-osd chromium curl ffmpeg fish groff-base iproute2 \
-                mandoc nginx-light postgresql python3-venv radosgw shellcheck strace trafficserver varnish wget zsh
+                mandoc nginx-light postgresql python3-venv radosgw rclone shellcheck strace trafficserver varnish wget zsh
             ;;
         attack) printf '%s\n' openssl postgresql-client python3 ;;
         monitoring) printf '%s\n' prometheus prometheus-alertmanager python3 ;;

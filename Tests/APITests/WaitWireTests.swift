@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct WaitWireTests {
     private static let reasons: [CatalogWait.Reason] = [
-        .notBefore, .schedule, .queuePaused(queue: "q"), .noWorker(queue: "q", workers: 2),
+        .notBefore, .assetsNotBefore, .schedule, .queuePaused(queue: "q"),
+        .noWorker(queue: "q", workers: 2),
         .retry("origin.http.503"), .retry(nil), .workerSilent(worker: "w", leases: 3),
         .workerSilent(worker: nil, leases: 1), .workerStoring,
         .originCooldown(origin: "http://o", code: "origin.http.429", origins: 2),
@@ -31,7 +32,7 @@ import Testing
     private static let estimates: [CatalogFinish.Estimate] =
         [
             .workers(3), .originLimit(origin: "http://o", origins: 2), .siteBandwidth, .schedule,
-            .otherCatalogs(1), .nothingLeft, .other("moonPhase"),
+            .notBefore, .otherCatalogs(1), .nothingLeft, .other("moonPhase"),
         ].map { .finishes(at: 2e9, seconds: 1.5, $0) }
         + [
             .noWorker(queue: "q"), .queuePaused(queue: "q"), .siteFailing("storage.full"),

@@ -39,6 +39,11 @@ import Testing
                     options: [CommandOption("json", .flag, help: "As JSON.")]
                 ) { _ in .success },
                 Command(
+                    "merge", summary: "Merges.",
+                    operands: [CommandOperand("LOG", repeatable: true, help: "What.")],
+                    options: [CommandOption("json", .flag, help: "As JSON.")]
+                ) { _ in .success },
+                Command(
                     "plan", summary: "Plans.",
                     subcommands: [Command("fit", summary: "Fits.") { _ in .someFailed }],
                     operands: [CommandOperand("FILE", required: false, help: "What to plan.")],
@@ -106,6 +111,16 @@ import Testing
             ),
         ] {
             #expect(throws: error) { try parser.parse(words) }
+        }
+    }
+
+    @Test func anOperandMayBeRepeated() throws {
+        let parsed = try arguments("merge", "a", "--json", "b", "-")
+        #expect(parsed.operands == ["a", "b", "-"] && parsed.flag("json"))
+        #expect(try shown("merge", "--help").contains("tool merge LOG… "))
+        for words in [["merge"], ["merge", "a", ""]] {
+            let error = #expect(throws: UsageError.self) { try parser.parse(words) }
+            #expect(error?.message.hasPrefix("LOG is ") == true)
         }
     }
 

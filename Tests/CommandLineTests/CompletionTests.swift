@@ -43,6 +43,10 @@ import Testing
                     operands: [CommandOperand("FILE", .files, required: false, help: "What.")]
                 ) { _ in .success },
                 Command(
+                    "merge", summary: "Merges.",
+                    operands: [CommandOperand("LOG", .files, repeatable: true, help: "What.")]
+                ) { _ in .success },
+                Command(
                     "man", summary: "Writes a manual.",
                     operands: [CommandOperand("COMMAND", .commands, required: false, help: "Of.")]
                 ) { _ in .success },
@@ -60,7 +64,9 @@ import Testing
     }
 
     private static let cases = [
-        Case("tool ", ["fetch", "queue", "plan", "man"]),
+        Case("tool ", ["fetch", "queue", "plan", "merge", "man"]),
+        Case("tool merge e", ["edge", "extra.json"]),
+        Case("tool merge list.txt list.txt ex", ["extra.json"]),
         Case("tool f", ["fetch"]),
         Case("tool --v", ["--version"]),
         Case("tool queue ", ["pause", "resume-all"]),

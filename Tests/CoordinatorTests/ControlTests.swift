@@ -117,6 +117,10 @@ import Testing
             target: "/v1/sites/settings", body: #"{"site":"nowhere","schedule":"off"}"#,
             status: 404,
             code: "input.notFound"),
+        site(#""notBefore":-1"#), site(#""expiresAt":1e300"#),
+        Case(
+            target: "/v1/sites/settings",
+            body: #"{"site":"srv-edge","notBefore":1e9,"expiresAt":1e9}"#, code: "input.rights"),
         site(#""serves":"ftp://edge""#), site(#""serves":"edge.example""#),
         site(#""serves":"https://name:word@edge.example""#),
         site(#""serves":"https://edge.example/?a=b""#),

@@ -240,6 +240,23 @@ import Testing
         }
     }
 
+    @Test func assetsThatMayNotBeginYetWantNoWorkers() async throws {
+        try await Fixture.with { fixture in
+            let handle = try await fixture.client.openCatalog(
+                CatalogSubmission(name: "later", storageURL: Fixture.storageURL))
+            var asset = Fixture.file("a")
+            asset.notBefore = Date().timeIntervalSince1970 + 86_400
+            try await fixture.client.submit(
+                AssetBatch(generation: handle.generation, assets: [asset]), to: handle.id)
+            try await fixture.client.start(
+                handle.id, CatalogStartRequest(generation: handle.generation))
+            let query = "workerSegmentsPerSecond=1"
+            #expect(try await wanted(fixture, query).workers == 0)
+            _ = try await fixture.execute("UPDATE dray.asset SET not_before = now()")
+            #expect(try await wanted(fixture, query).workers == 1)
+        }
+    }
+
     /// A title counts before anyone knows its segments.
     @Test func aTitleThatIsNotResolvedIsWork() async throws {
         try await Fixture.with { fixture in

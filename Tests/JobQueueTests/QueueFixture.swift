@@ -9,53 +9,41 @@ import Statistics
 import TestSupport
 import Testing
 
-/// A queue in a database of its own, with workers to play.
+/// A queue in a database that no other test uses meanwhile, with workers to play.
 struct QueueFixture {
-    let loop: EventLoop
-    let url: String
-    let pool: PostgresPool
     let queue: JobQueue
     let worker = WorkerID.random()
     let transitions: TransitionLog
     static let site = "file:///srv/edge"
 
-    init(_ name: String) async throws {
-        let server = try await PostgresServer.shared()
-        loop = try EventLoop(name: "queue-tests")
-        url = try await server.databaseURL(name.lowercased(), copying: .queue)
-        pool = PostgresPool(
-            PostgresConfiguration.queue(
-                url: url,
-                sessionSettings: JobQueue.sessionSettings), maximumConnections: 8,
-            on: loop)
-        transitions = TransitionLog(pool: pool)
+    private let database: FixtureDatabase
+
+    private init() async throws {
+        database = try await FixtureDatabase.take()
+        transitions = TransitionLog(pool: database.pool)
         queue = JobQueue(
-            pool: pool,
+            pool: database.pool,
             // No delay between tries: what waits is then due at once, and no test sleeps.
             settings: JobQueue.Settings(
                 leaseSeconds: 30, retry: Backoff(firstSeconds: 1e-9, maxSeconds: 1e-9)),
             random: SeededRandom(seed: 1))
     }
 
-    /// Runs a test with a fresh fixture and closes it.
-    static func with(
-        _ name: String, _ body: (QueueFixture) async throws -> Void
-    ) async throws {
-        let fixture = try await QueueFixture(name)
+    var loop: EventLoop { database.loop }
+    var url: String { database.url }
+    var pool: PostgresPool { database.pool }
+
+    /// Runs a test with an empty queue.
+    static func with(_ body: (QueueFixture) async throws -> Void) async throws {
+        let fixture = try await QueueFixture()
         do {
             try await body(fixture)
             try await fixture.checkTransitions()
         } catch {
-            await fixture.close()
+            await fixture.database.remove()
             throw error
         }
-        await fixture.close()
-    }
-
-    func close() async {
-        await pool.shutdown()
-        loop.shutdown()
-        try? await PostgresServer.shared().drop(databaseAt: url)
+        await fixture.database.giveBack()
     }
 
     /// The statements move rows only as the tables of states allow.
@@ -213,6 +201,7 @@ extension DatabaseTemplate {
         let pool = PostgresPool(.queue(url: url), maximumConnections: 1, on: loop)
         try await Migrations.migrate(pool)
         try await TransitionLog.start(pool)
+        try await FixtureDatabase.remember(pool)
         await pool.shutdown()
         loop.shutdown()
     }

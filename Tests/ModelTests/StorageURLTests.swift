@@ -101,4 +101,11 @@ import Testing
         let failure = #expect(throws: Failure.self) { try BucketLocation(object: text) }
         #expect(failure?.code == .inputURL)
     }
+
+    @Test func aMessageHasThePartAndTheURLOnce() {
+        let failure = #expect(throws: Failure.self) { try BucketLocation(object: "s3://Edge/a") }
+        #expect(
+            failure?.message.contains(
+                "digits, hyphens and dots, not \"Edge\", given s3://Edge/a") == true)
+    }
 }

@@ -126,6 +126,64 @@ import Testing
         }
     }
 
+    /// What counts is the site that a name means, also one that is written as the token's.
+    @Test func aSubmitterNamesItsSitesByTheirQueues() async throws {
+        try await Fixture.with { fixture in
+            try await Self.submitToBoth(fixture)
+            for unknown in ["nowhere", "Srv-other", "", "/srv/other"] {
+                let rejected = try await code {
+                    try await fixture.token(.submitter, sites: ["srv-other", unknown])
+                }
+                #expect(rejected == .inputNotFound || rejected == .inputField, "\(unknown)")
+            }
+            let token = try await fixture.token(.submitter, sites: ["srv-other"])
+            #expect(token.token.sites == [Self.otherURL])
+            func movies(_ site: String?) -> CatalogReference {
+                CatalogReference(name: "movies", site: site)
+            }
+            try await fixture.asking(with: token) { client in
+                let before = try await fixture.tables()
+                let references: [(CatalogReference, FailureCode)] = [
+                    (movies("srv-edge"), .clusterOutOfScope),
+                    (movies(Fixture.storageURL), .clusterOutOfScope),
+                    (movies(nil), .inputAmbiguous), (movies("nowhere"), .inputNotFound),
+                    (movies("/srv/other"), .inputField),
+                ]
+                for (reference, expected) in references {
+                    let selection = SelectionAction(.cancel, catalog: reference)
+                    let changed = try await code { try await client.apply(selection) }
+                    #expect(changed == expected, "\(reference)")
+                    var query = EventQuery()
+                    query.catalog = reference
+                    let seen = try await code { try await client.eventPage(query, after: nil) }
+                    #expect(seen == expected, "\(reference)")
+                }
+                let named = CatalogSubmission(name: "movies", storageURL: "srv-other")
+                let opened = try await code { try await client.openCatalog(named) }
+                #expect(opened == .inputField)
+                #expect(try await fixture.tables() == before)
+                let list = try await client.assets(AssetQuery(movies("srv-other")))
+                #expect(list.assets.map(\.name) == ["b"])
+                let answer = try await client.apply(
+                    SelectionAction(.cancel, catalog: movies("srv-other")))
+                #expect(answer.assets == 1)
+                #expect(try await client.status(of: list.catalog).state == .cancelled)
+            }
+            // Another site's queue with the text of the token's site is still of the other site.
+            _ = try await fixture.execute(
+                """
+                UPDATE dray.site SET storage_url = 'file:///srv/moved'
+                WHERE storage_url = '\(Self.otherURL)';
+                UPDATE dray.queue SET name = '\(Self.otherURL)' WHERE name = 'srv-edge'
+                """)
+            try await fixture.asking(with: token) { client in
+                let selection = SelectionAction(.cancel, catalog: movies(Self.otherURL))
+                let moved = try await code { try await client.apply(selection) }
+                #expect(moved == .clusterOutOfScope)
+            }
+        }
+    }
+
     @Test func aSubmitterSubmitsToItsSitesOnly() async throws {
         try await Fixture.with { fixture in
             try await Self.submitToBoth(fixture)
@@ -159,7 +217,7 @@ import Testing
                             SelectionAction(
                                 .cancel,
                                 catalog: CatalogReference(
-                                    name: "foreign", storageURL: Fixture.storageURL)))
+                                    name: "foreign", site: Fixture.storageURL)))
                     },
                     {
                         _ = try await client.apply(

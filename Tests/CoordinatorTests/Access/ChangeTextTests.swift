@@ -17,6 +17,15 @@ import Testing
         #expect(ChangeText.text(of: action) == "catalog 4: remove, ofLeft true, generation 2")
     }
 
+    @Test func aSiteShowsItsWindow() {
+        var settings = SiteSettings(site: "srv-edge")
+        (settings.notBefore, settings.expiresAt) = (0, 1_795_644_000)
+        let text = ChangeText.text(of: settings)
+        #expect(
+            text.hasPrefix("site srv-edge: settings, notBefore none, expiresAt 2026-11-25T22:00:00")
+        )
+    }
+
     @Test func aSiteShowsForHowLongItKeepsFiles() {
         var settings = SiteSettings(site: "srv-edge")
         settings.keepSeconds = 3_600

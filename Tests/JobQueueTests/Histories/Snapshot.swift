@@ -111,12 +111,15 @@ extension QueueModel {
                 compare("c\(number) waits", gates, its.waits.intersection(Self.allGates))
             }
             let listed = catalog.assets.filter { $0.value.generation >= catalog.generation }
+            let held = held(number)
             compare("c\(number) assets", listed.keys.sorted(), its.assets.keys.sorted())
             for (name, asset) in listed {
                 guard let row = its.assets[name] else { continue }
-                compare("c\(number)/\(name) state", asset.counts.state, row.counts.state)
+                var counts = asset.counts
+                if counts.state == .ready, held.contains(name) { counts.state = .inProgress }
+                compare("c\(number)/\(name) state", counts.state, row.counts.state)
                 compare("c\(number)/\(name) retries", asset.retries, row.counts.retries)
-                compare("c\(number)/\(name)", asset.counts, row.counts)
+                compare("c\(number)/\(name)", counts, row.counts)
                 compare(
                     "c\(number)/\(name) paused", asset.isPaused && !asset.state.isSettled,
                     row.isPaused)
@@ -133,6 +136,14 @@ extension QueueModel {
             compare("c\(number) files", Self.files(listed), its.files)
         }
         return found
+    }
+
+    /// Names of assets of which workers hold jobs: those that are ready are shown in progress.
+    private func held(_ catalog: Int) -> Set<String> {
+        Set(
+            jobs.filter {
+                $0.key.catalog == catalog && $0.value.hold != nil && $0.key.kind != .checksums
+            }.keys.map(\.name))
     }
 
     private static let allGates: Set<String> = ["notBefore", "queuePaused", "schedule"]

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func aSmallCatalogIsThroughWithItsFirstClaims() async throws {
-        try await F.with("small") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.files("large", 3_000), catalog: "large")
             let first = try await fixture.lease(100)
             #expect(Self.count(first, "large") == 100)
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func catalogsOfOnePriorityShareEachClaim() async throws {
-        try await F.with("share") { fixture in
+        try await F.with { fixture in
             for name in ["a", "b", "c"] {
                 try await fixture.submit(Self.files(name, 200), catalog: name)
             }
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func aHigherPriorityComesFirstUntilALowerOneHasWaitedLong() async throws {
-        try await F.with("ageing") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.files("low", 100), catalog: "low", priority: 2)
             try await fixture.submit(Self.files("high", 100), catalog: "high", priority: 6)
             #expect(Self.count(try await fixture.lease(10), "high") == 10)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func aDeadlineRaisesThePriorityAsItNears() async throws {
-        try await F.with("deadline") { fixture in
+        try await F.with { fixture in
             let now = try await Self.now(fixture)
             let due = try await fixture.submit(
                 Self.files("due", 100), catalog: "due", priority: 2, deadline: now + 9 * 3_600)
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func aCatalogIsNotHandedOutBeforeItsTime() async throws {
-        try await F.with("later") { fixture in
+        try await F.with { fixture in
             let now = try await Self.now(fixture)
             let later = try await fixture.submit(
                 Self.files("later", 20), catalog: "later", priority: 9, notBefore: now + 3_600)
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test func submittingAgainSetsTheTimesAgain() async throws {
-        try await F.with("laterAgain") { fixture in
+        try await F.with { fixture in
             let later = try await Self.now(fixture) + 3_600
             let catalog = try await fixture.submit(
                 [F.file("a")], notBefore: later, deadline: later + 60)
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func anOriginInCooldownDelaysNoOther() async throws {
-        try await F.with("cooling") { fixture in
+        try await F.with { fixture in
             var mixed = Self.files("a", 500)
             mixed.append(
                 AssetSubmission(
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test func whatWasTriedBeforeComesBeforeWhatWasNot() async throws {
-        try await F.with("again") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.files("a", 50))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.502")])
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func aWorkerGetsNoMoreOfSlowOriginsThanItAsksFor() async throws {
-        try await F.with("slow") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(
                 Self.filesOf("one.test", 20) + Self.filesOf("two.test", 20), catalog: "slow")
             try await fixture.submit(Self.files("fast", 20), catalog: "fast")
@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test func claimsThatGoTogetherGetTheirOwnTraces() async throws {
-        try await F.with("traces_together") { fixture in
+        try await F.with { fixture in
             let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
             try await fixture.submit(Self.filesOf("one.test", 200))
             try await fixture.pool.query("UPDATE catalog SET traceparent = $1", [.text(header)])
@@ -244,7 +244,7 @@ import Testing
     }
 
     @Test func claimsThatGoTogetherKeepToTheirOwnSlowOrigins() async throws {
-        try await F.with("slow_together") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.filesOf("one.test", 200), catalog: "one")
             try await fixture.submit(Self.filesOf("two.test", 200), catalog: "two")
             let grants = try await withThrowingTaskGroup(of: (String, LeaseGrant).self) { group in

@@ -10,7 +10,7 @@ import Testing
     private typealias L = LoadTestTests
 
     @Test func ofLoadTestsAndTheirShards() async throws {
-        try await QueueFixture.with("edges_load") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             try await Self.endBeforeTheStart(queue)
             try await Self.fail(queue)
@@ -70,7 +70,7 @@ import Testing
     /// What starts and has nothing to do: a submission without assets, or of assets whose keys hold
     /// other objects. Random histories have none of these.
     @Test func ofSubmissionsThatNothingIsFetchedOf() async throws {
-        try await QueueFixture.with("edges_ended") { fixture in
+        try await QueueFixture.with { fixture in
             for end in End.allCases {
                 let names = ["empty", "refused"].map { "\($0)-\(end)" }
                 for name in names { try await Self.submit(name, end, fixture) }
@@ -126,7 +126,7 @@ import Testing
 
     /// Multipart files that are cancelled early and late, one whose parts do not match, and one that fails.
     @Test func ofMultipartFiles() async throws {
-        try await QueueFixture.with("edges_multipart") { fixture in
+        try await QueueFixture.with { fixture in
             let selections = fixture.queue.catalogs.selections
             for (name, code) in [
                 ("stopped", nil), ("cancelled", nil), ("interrupted", nil),
@@ -154,7 +154,7 @@ import Testing
 
     /// A title of which a segment fails when another is stored.
     @Test func ofATitleThatFails() async throws {
-        try await QueueFixture.with("edges_title") { fixture in
+        try await QueueFixture.with { fixture in
             try await fixture.submit([QueueFixture.title("t")])
             let resolve = try await fixture.lease()
             let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(2))
@@ -173,7 +173,7 @@ import Testing
 
     /// Assets that are submitted again with another URL, in any state.
     @Test func ofRedefinedAssets() async throws {
-        try await QueueFixture.with("edges_redefined") { fixture in
+        try await QueueFixture.with { fixture in
             for end in End.allCases where end != .new {
                 try await Self.submit("\(end)", end, fixture)
                 let name = end == .completed ? "\(end)-first" : "\(end)"

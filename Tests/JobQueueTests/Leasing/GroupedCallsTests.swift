@@ -75,7 +75,7 @@ import Testing
     /// Twelve workers ask while the only lane is locked: the first alone, ten as one group, and then
     /// the last.
     @Test func workersThatAskTogetherGetJobsOfTheirOwn() async throws {
-        try await F.with("groupClaims") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<80).map { F.file("f\($0)") })
             let workers = (0..<12).map { _ in WorkerID.random() }
             let grants = try await withThrowingTaskGroup(of: LeaseGrant.self) { group in
@@ -110,7 +110,7 @@ import Testing
     /// Reports of several workers in one statement: each has its own answer, and what no worker
     /// holds changes nothing.
     @Test func reportsThatArriveTogetherAreFencedOneByOne() async throws {
-        try await F.with("groupReports") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<12).map { F.file("f\($0)") })
             let workers = (0..<4).map { _ in WorkerID.random() }
             var grants: [LeaseGrant] = []

@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func jobsWithAMirrorContinueThereAndTheRestWait() async throws {
-        try await F.with("mirrorLane") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(Self.files(0..<30) + Self.plain(0..<10))
             #expect(try await fixture.queue.origins.mirrors.move() == 0)
             try await Self.leaveAlone(fixture, [Self.main])
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func aTitlesSegmentsMoveToMirrorsToo() async throws {
-        try await F.with("mirrorLane_title") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             var segments = TitleTests.segments(4)
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func whatTheMirrorsHaveNotIsLeftToTheOwnOrigin() async throws {
-        try await F.with("mirrorLane_missing") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(Self.files(0..<2))
             try await Self.leaveAlone(fixture, [Self.main])
             #expect(try await fixture.queue.origins.mirrors.move() == 2)
@@ -153,7 +153,7 @@ import Testing
 
     /// Without any source it fails nevertheless.
     @Test func itsAttemptsAreBounded() async throws {
-        try await F.with("mirrorLane_bounded") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(Self.files(0..<1))
             try await Self.leaveAlone(fixture, [Self.main])
             var attempts = 0
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test func theFirstThatIsWellHasItAndItGoesBack() async throws {
-        try await F.with("mirrorLane_order") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.files(0..<4, at: [Self.mirror, Self.second]))
             try await Self.leaveAlone(fixture, [Self.main, Self.mirror, Self.second])
             #expect(try await fixture.queue.origins.mirrors.move() == 0)
@@ -206,7 +206,7 @@ import Testing
 
     /// They stand in the mirror's lane, so its limits hold for the cluster.
     @Test func theMirrorsLimitsHold() async throws {
-        try await F.with("mirrorLane_limits") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.files(0..<200))
             try await fixture.queue.origins.setLimits(
                 OriginLimitsChange(
@@ -229,7 +229,7 @@ import Testing
 
     /// No worker tries an origin with a lane that is empty.
     @Test func whatHasMovedLeavesNothingToTry() async throws {
-        try await F.with("mirrorLane_emptied") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.files(0..<5))
             try await Self.leaveAlone(fixture, [Self.main])
             #expect(try await fixture.queue.origins.mirrors.move() == 5)
@@ -253,7 +253,7 @@ import Testing
     }
 
     @Test func asManyAsKeepItFedAreMovedAndNoneIsOverlooked() async throws {
-        try await F.with("mirrorLane_fed") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.plain(0..<6_000) + Self.files(0..<8_000))
             try await Self.leaveAlone(fixture, [Self.main])
             // Those without mirrors come first.
@@ -271,7 +271,7 @@ import Testing
     }
 
     @Test func whatIsInterruptedCancelledOrPutFirstIsSoThereToo() async throws {
-        try await F.with("mirrorLane_control") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(Self.files(0..<20))
             try await Self.leaveAlone(fixture, [Self.main])
             #expect(try await fixture.queue.origins.mirrors.move() == 20)
@@ -308,7 +308,7 @@ import Testing
 
     /// A start or a cancellation has locked a job to be moved: it stays, and nothing waits.
     @Test func whatIsLockedIsLeftWhereItIs() async throws {
-        try await F.with("mirrorLane_locked") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(Self.files(0..<10))
             try await Self.leaveAlone(fixture, [Self.main])
             try await fixture.pool.transaction { connection in

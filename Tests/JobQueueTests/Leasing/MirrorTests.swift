@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test func theyAreHandedOutWithTheirFileAlone() async throws {
-        try await F.with("mirrors") { fixture in
+        try await F.with { fixture in
             let urls = ["https://one.test/a?x=1", "http://two.test/a"]
             let catalog = try await fixture.submit([file("a", mirrors: urls), F.file("b")])
             let grant = try await fixture.lease()
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func aTitlesSegmentsHaveTheirOwn() async throws {
-        try await F.with("mirrors_title") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             let urls = [
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func anotherListReplacesThemAndFetchesNothingAgain() async throws {
-        try await F.with("mirrors_again") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([file("a", mirrors: ["http://one.test/a"])])
             try await fixture.drain()
             for mirrors in [["http://two.test/a"], nil] {

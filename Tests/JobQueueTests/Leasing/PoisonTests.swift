@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func oneBadFileCostsTwoWorkersAndTheOthersAreStored() async throws {
-        try await F.with("poison") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(
                 (0..<Self.files).map { F.file("\($0)") } + [F.file("bad")])
             let isBad = { (job: Job) in job.key.hasSuffix("/bad") }
@@ -103,7 +103,7 @@ import Testing
     /// no good one is held.
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func everyBadFileCostsTwoWorkersAtMost(seed: UInt64) async throws {
-        try await F.with("poisons") { fixture in
+        try await F.with { fixture in
             var random = SeededRandom(seed: seed)
             let (good, bad) = (Int.random(in: 0...30, using: &random), Int(seed % 3) + 1)
             var names = (0..<good).map { "\($0)" } + (0..<bad).map { "bad\($0)" }
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func aWorkerThatComesBackHasNotDied() async throws {
-        try await F.with("returned") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("slow")])
             let workers = (0..<3).map { _ in WorkerID.random() }
             for worker in workers {
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func whatIsTriedAloneIsLeftTimeForItsWorkerToComeBack() async throws {
-        try await F.with("patience") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let first = WorkerID.random()
             _ = try await fixture.lease(as: first)
@@ -189,7 +189,7 @@ import Testing
 
     /// A power cut ends all workers at once, and does not count against their jobs.
     @Test func anOutageOfAllIsNoDeath() async throws {
-        try await F.with("outage") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             for _ in 0..<3 {
                 let grant = try await fixture.lease(as: WorkerID.random())
@@ -212,7 +212,7 @@ import Testing
     /// reason.
     @Test(arguments: [true, false])
     func aCrashOfAPrivateClusterIsADeath(isOfMachine: Bool) async throws {
-        try await F.with("crash") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             var (deaths, boot) = (0, "0")
             for _ in 0..<2 {
@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test func suspectsGoToWorkersThatHoldNothingElse() async throws {
-        try await F.with("alone") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<8).map { F.file("\($0)") })
             let dead = WorkerID.random()
             #expect(try await fixture.lease(as: dead).jobs.count == 8)
@@ -275,7 +275,7 @@ import Testing
     }
 
     @Test func manifestsListsAndPartsCanBePoisonAsWell() async throws {
-        try await F.with("kinds") { fixture in
+        try await F.with { fixture in
             let title = try await fixture.submit([F.title("film")], catalog: "titles")
             #expect(try await Self.work(fixture) { $0.kind == .resolve } == 2)
             let film = try await fixture.assets(of: title)[0]
@@ -300,7 +300,7 @@ import Testing
     }
 
     @Test func partsOfASuspectAreSuspects() async throws {
-        try await F.with("parts") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let dead = WorkerID.random()
             _ = try await fixture.lease(as: dead)

@@ -9,7 +9,7 @@ import Testing
     typealias F = QueueFixture
 
     @Test func filesAreLeasedInOrderAndCompleteTheirCatalog() async throws {
-        try await F.with("files") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...3).map { F.file("f\($0)") })
             let grant = try await fixture.lease()
             #expect(grant.jobs.map(\.key) == (1...3).map { "origin.test/files/f\($0)" })
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func aReportWithoutTheLeaseIsStaleAndChangesNothing() async throws {
-        try await F.with("fence") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let old = try await fixture.lease()
             try await fixture.expireLeases()
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func aRepeatedReportHasOneEffect() async throws {
-        try await F.with("repeat") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease()
             let result = F.done(grant.jobs[0], grant)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func aBatchWithTwoLeasesOfOneFileCountsTheOneThatHoldsIt() async throws {
-        try await F.with("both_leases") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let old = try await fixture.lease()
             try await fixture.expireLeases()
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func aHeartbeatKeepsALeaseAndReportsALostOne() async throws {
-        try await F.with("heartbeat") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
             let kept = try await fixture.lease(1)
             let lost = try await fixture.lease(1)
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func failuresAreRetriedByTheTable() async throws {
-        try await F.with("retry") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([
                 F.file("gone"), F.file("flaky"), F.file("full"),
             ])
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func aWorkerThatVanishesTooOftenFailsTheJob() async throws {
-        try await F.with("lost") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("poison")])
             for attempt in 1...5 {
                 #expect(try await fixture.lease().jobs.map(\.attempt) == [attempt])
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func whatIsGivenBackUsesUpNoAttempt() async throws {
-        try await F.with("return") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             for _ in 1...8 {
                 let grant = try await fixture.lease()
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func retryAfterCoolsTheOriginDownForAll() async throws {
-        try await F.with("cooldown") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test func resultsThatMakeNoSenseAreRejected() async throws {
-        try await F.with("rejected") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
             let job = grant.jobs[0]
@@ -212,7 +212,7 @@ import Testing
     }
 
     @Test func manyLeasesThatRunOutTogetherAreAllEnded() async throws {
-        try await F.with("sweepMany") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((1...120).map { F.file("f\($0)") })
             for _ in 1...120 { _ = try await fixture.lease(1) }
             // Its worker lives, and has let go of them.
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test func eightWorkersShareTwoThousandJobsOnceEach() async throws {
-        try await F.with("share") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...2_000).map { F.file("f\($0)") })
             let taken = try await withThrowingTaskGroup(of: [JobID].self) { group in
                 for _ in 1...8 {

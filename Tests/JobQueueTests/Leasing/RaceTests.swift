@@ -11,7 +11,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func aStartCountsTheResultsOfAConcurrentReport(isTitle: Bool) async throws {
-        try await F.with("raceStart") { fixture in
+        try await F.with { fixture in
             let assets = isTitle ? [F.title("t")] : [F.file("a"), F.file("b")]
             let catalog = try await fixture.submit(assets)
             if isTitle {
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func anInterruptionLeavesNoJobOfAListThatJustCame() async throws {
-        try await F.with("raceInterrupt") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let resolved = try await Self.resolved(fixture, segments: 3)
             try await fixture.inOrder([
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func aTitleThatLeavesItsCatalogLeavesNoJobs() async throws {
-        try await F.with("raceForget") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t"), F.file("f")])
             let resolved = try await Self.resolved(fixture, segments: 3)
             let again = try await fixture.queue.catalogs.submissions.open(
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func aReportThatWaitedForASplitIsOfThePart() async throws {
-        try await F.with("raceSplit") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let request = SplitTests.request(
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func aClaimThatEmptiesALaneDoesNotHideWhatAStartAddsToIt() async throws {
-        try await F.with("raceLane") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let again = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))

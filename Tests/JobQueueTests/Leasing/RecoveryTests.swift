@@ -10,7 +10,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func anAssetThatNeverStartedIsStartedLater(isInterrupted: Bool) async throws {
-        try await F.with("neverStarted") { fixture in
+        try await F.with { fixture in
             let first = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
             try await fixture.queue.catalogs.submissions.add(
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func aLeaseThatIsReleasedUnseenHoldsNothing() async throws {
-        try await F.with("released") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let request = LeaseRequest(
                 worker: fixture.worker, queues: [], maxJobs: 2, waitMilliseconds: 0)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func aCheckThatWasInterruptedIsDoneAgain() async throws {
-        try await F.with("check") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             try await fixture.submit([F.file("a")])
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func aNewNameForItsFileDoesNotDelayRunningJobs() async throws {
-        try await F.with("moved") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             var moved = F.file("a")
             moved.key = "elsewhere/a"
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func aFileSplitAgainIsVerifiedAgain() async throws {
-        try await F.with("verifyAnew") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             try await fixture.drain()
             try await fixture.submit([F.file("large")])
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func aFileIsFetchedAgainAfterAPartFailed() async throws {
-        try await F.with("partFailed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let (first, second) = try await Self.split(fixture)
             _ = try await fixture.report([F.failed(first.jobs[0], first, "origin.http.404")])
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test func partsThatAreThrownAwayWereNotReused() async throws {
-        try await F.with("partReused") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let (first, _) = try await Self.split(fixture)
             _ = try await fixture.report([
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func aFileWhosePartsDidNotFitIsRetriedWhenSubmittedAgain() async throws {
-        try await F.with("mismatch") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             while try await fixture.queue.catalogs.status(of: catalog).totals.failed == 0 {
                 let (first, second) = try await Self.split(fixture)

@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func surplusJobsAreDividedByIdleConnections() async throws {
-        try await F.with("surplus") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit((0..<20).map { F.file("\($0)") })
             let (one, other, idle) = (WorkerID.random(), WorkerID.random(), WorkerID.random())
             let grants = (
@@ -50,7 +50,7 @@ import Testing
     /// A hundred workers hold up to 300 jobs each that they cannot begin for a moment.
     @Test(arguments: [1, 7, 64, 250, 100_000])
     func allReturnAsManyAsIdleConnectionsCanTake(connections: Int) async throws {
-        try await F.with("surplus_sum") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit((0..<100).map { F.file("\($0)") })
             let idle = WorkerID.random()
             var holders: [(worker: WorkerID, grant: LeaseGrant, surplus: Int)] = []
@@ -83,7 +83,7 @@ import Testing
 
     /// It may have been killed. If it lives, it takes the job, and reports the other connections.
     @Test func anIdleWorkerThatWasSilentForAWhileCountsAsOneConnection() async throws {
-        try await F.with("surplus_silent") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit((0..<10).map { F.file("\($0)") })
             let grant = try await fixture.lease(10)
             let idle = (WorkerID.random(), WorkerID.random())
@@ -100,7 +100,7 @@ import Testing
 
     /// Its jobs are of no use to the idle worker: the other one's part is not smaller for them.
     @Test func surplusOfOtherQueuesDoesNotCount() async throws {
-        try await F.with("surplus_of_others") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit((0..<4).map { F.file("\($0)") })
             let grant = try await fixture.lease(4)
             _ = try await wanted(fixture, .random(), surplus: 1_000) { $0.queues = ["another"] }
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func idleWorkersThatCannotTakeTheJobsDoNotCount() async throws {
-        try await F.with("surplus_queues") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease()
             func isWanted(_ change: (inout Heartbeat) -> Void) async throws -> Bool {
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func ofAnOriginWithALimitOfRequestsIdleWorkersKeepTheirPart() async throws {
-        try await F.with("surplus_rate") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit((0..<60).map { F.file("\($0)") })
             try await fixture.queue.origins.setLimits(
                 OriginLimitsChange(origin: nil, limits: OriginLimits(requestsPerSecond: 12)))

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func itFailsAloneAndNamesItsField() async throws {
-        try await F.with("unreadable") { fixture in
+        try await F.with { fixture in
             let names = (0..<10).map { "\($0)" }
             let catalog = try await fixture.submit(
                 [F.file("bad"), F.title("title")] + names.map { F.file($0) })
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func thoseBehindItAreHandedOut() async throws {
-        try await F.with("behind") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(["bad", "worse"].map { F.file($0) } + [F.file("good")])
             try await Self.breakFile("bad", fixture)
             try await Self.breakFile("worse", fixture)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func itIsDoneByAVersionThatCanReadIt() async throws {
-        try await F.with("readable") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("bad"), F.file("good")])
             try await Self.breakFile("bad", fixture)
             let grant = try await fixture.lease()

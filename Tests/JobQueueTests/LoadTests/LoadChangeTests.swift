@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func allWorkersAndTheFollowerGetEachChangeOnce() async throws {
-        try await QueueFixture.with("load_change") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             // The test began nine minutes ago, by the database's clock.
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func ofChangesAtOnceTheLastOneHolds() async throws {
-        try await QueueFixture.with("load_change_race") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue, workers: 1)
             let made = try await withThrowingTaskGroup(of: LoadTestChange.self) {
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func aLoadOutOfTheRangeIsRefused() async throws {
-        try await QueueFixture.with("load_change_range") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let (rate, _) = try await Self.running(queue, workers: 1)
             let unknown = LoadTestID.random()
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test func aTestWhoseLoadIsFixedIsRefused() async throws {
-        try await QueueFixture.with("load_change_fixed") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             // A replay, or a step of a search.
             let (fixed, _) = try await Self.running(queue, workers: 1, nil)

@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func itStartsWithAllPartsAndEachIsOfOneShard() async throws {
-        try await QueueFixture.with("load_data") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = Self.patient(fixture)
             let test = Self.test(workers: 3, parts: 8)
             let workers = try await Self.ready(queue, test, workers: 3)
@@ -119,7 +119,7 @@ import Testing
 
     /// It would send another load.
     @Test func aWorkerThatTakesNoDataIsNotWantedForATestWithData() async throws {
-        try await QueueFixture.with("load_data_unknown") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 1, parts: 1)
             _ = try await queue.loadTests.create(test)
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func fewerPartsThanShardsAreShared() async throws {
-        try await QueueFixture.with("load_few_parts") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = Self.patient(fixture)
             let test = Self.test(workers: 5, parts: 2)
             let workers = try await Self.ready(queue, test, workers: 5)
@@ -147,7 +147,7 @@ import Testing
 
     /// Each client's end deletes it too.
     @Test func aTestThatNobodyFollowsKeepsNoData() async throws {
-        try await QueueFixture.with("load_data_left") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 2, parts: 3)
             _ = try await Self.ready(queue, test, workers: 2)
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func theStartWaitsForLongDataToBeFetchedPageByPage() async throws {
-        try await QueueFixture.with("load_long_data") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = Self.patient(fixture)
             let test = Self.test(workers: 1, parts: 5)
             let worker = try await Self.ready(queue, test, workers: 1)[0]
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test func impossibleDataIsRefused() async throws {
-        try await QueueFixture.with("load_wrong_data") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 1, parts: 40)
             _ = try await queue.loadTests.create(test)

@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func itStartsForAllWhenTheLastIsReady() async throws {
-        try await QueueFixture.with("load_start") { fixture in
+        try await QueueFixture.with { fixture in
             var settings = fixture.queue.settings
             settings.loadTests.leadSeconds = 3_600
             let queue = JobQueue(pool: fixture.pool, settings: settings)
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func aReportShowsThatItsWorkerIsConnected() async throws {
-        try await QueueFixture.with("load_seen") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = try await Self.running(queue, workers: 1)
             _ = try await queue.jobs.leases.heartbeat(
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func whenTheWaitIsOverThoseThatAreReadyBegin() async throws {
-        try await QueueFixture.with("load_wait") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 3, atLeast: 1)
             _ = try await queue.loadTests.create(test)
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test func tooFewWorkersAreAnError() async throws {
-        try await QueueFixture.with("load_few") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 2)
             _ = try await queue.loadTests.create(test)
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func whatCannotBePreparedEndsItBeforeAnyLoad() async throws {
-        try await QueueFixture.with("load_failed") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 2)
             _ = try await queue.loadTests.create(test)
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func aWorkerThatLeavesBeforeTheStartFreesItsShard() async throws {
-        try await QueueFixture.with("load_leaver") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 1)
             _ = try await queue.loadTests.create(test)
@@ -212,7 +212,7 @@ import Testing
     }
 
     @Test func eachSecondOfAShardCountsOnce() async throws {
-        try await QueueFixture.with("load_once") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for seconds in [[0, 1], [0, 1], [1, 2], [0]] {
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test func aLostShardIsNamedAndStaysLost() async throws {
-        try await QueueFixture.with("load_lost") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for worker in workers {
@@ -273,7 +273,7 @@ import Testing
     }
 
     @Test func aTestWithoutAFollowerIsStopped() async throws {
-        try await QueueFixture.with("load_abandoned") { fixture in
+        try await QueueFixture.with { fixture in
             // So long that a machine that stands still for a while changes nothing.
             var settings = JobQueue.Settings()
             settings.loadTests.silentSeconds = 3_600
@@ -308,7 +308,7 @@ import Testing
     }
 
     @Test func stoppingItNotifiesAllAndAWaitingTestEnds() async throws {
-        try await QueueFixture.with("load_stop") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             #expect(try await queue.workers.clusterStatus().loadTests?.map(\.id) == [id])
@@ -338,7 +338,7 @@ import Testing
     }
 
     @Test func oneTestOfAQueueAtATime() async throws {
-        try await QueueFixture.with("load_queue") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let handle = try await queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: QueueFixture.site))
@@ -363,7 +363,7 @@ import Testing
     }
 
     @Test func whatEndedADayAgoIsForgotten() async throws {
-        try await QueueFixture.with("load_forget") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for worker in workers {

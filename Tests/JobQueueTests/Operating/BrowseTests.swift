@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func pagesAreWholeInEveryOrder() async throws {
-        try await F.with("browse_order") { fixture in
+        try await F.with { fixture in
             let catalog = try await submitted(fixture)
             #expect(try await names(fixture, catalog) == Self.names)
             #expect(
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func filtersGoTogether() async throws {
-        try await F.with("browse_filter") { fixture in
+        try await F.with { fixture in
             let catalog = try await submitted(fixture)
             func found(_ change: (inout AssetQuery) -> Void) async throws -> [String] {
                 try await names(fixture, catalog, change)
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test func anInvalidCursorIsRefused() async throws {
-        try await F.with("browse_place") { fixture in
+        try await F.with { fixture in
             let catalog = try await submitted(fixture)
             var query = AssetQuery(CatalogReference(catalog))
             query.order = .bytes

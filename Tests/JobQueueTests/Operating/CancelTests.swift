@@ -8,7 +8,7 @@ import Testing
 /// Work that operators cancel.
 @Suite struct CancelTests: SelectionSuite {
     @Test func cancellingACatalogEndsItAndStopsItsWorkers() async throws {
-        try await F.with("cancel") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...5))
             let other = try await fixture.submit(
                 files(1...2, in: "other"), catalog: "other")
@@ -49,7 +49,7 @@ import Testing
 
     /// It is not among the catalog's counts before the next start, so it ends nothing.
     @Test func anAssetThatWasAddedAfterTheStartIsNotCounted() async throws {
-        try await F.with("cancel_added") { fixture in
+        try await F.with { fixture in
             let submissions = fixture.queue.catalogs.submissions
             let handle = try await submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func cancellingOneAssetLeavesTheOthers() async throws {
-        try await F.with("cancel_asset") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             #expect(
                 try await apply(fixture, .cancel, catalog, asset: "f2")
@@ -101,7 +101,7 @@ import Testing
         "UPDATE origin SET breaker = 'open', cooldown_until = now() + interval '1 hour'",
     ])
     func cancellingACatalogThatIsHeldEndsIt(hold: String) async throws {
-        try await F.with("cancel_held") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             try await fixture.pool.query(hold)
             #expect(try await apply(fixture, .cancel, catalog).assets == 3)
@@ -121,7 +121,7 @@ import Testing
 
     /// Of a catalog that has all its files, and whose list of digests cannot be written.
     @Test func cancellingDoesNotWaitForLists() async throws {
-        try await F.with("cancel_lists") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func cancellingWhatHasEndedChangesNothing() async throws {
-        try await F.with("cancel_ended") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await expectEnded(fixture, catalog, completed: 2, failed: 0)
             #expect(
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test func anInterruptedCatalogIsCancelledAndForgotten() async throws {
-        try await F.with("cancel_interrupted") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...4))
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
@@ -178,7 +178,7 @@ import Testing
 
     /// No report would end the catalog with its last asset.
     @Test func interruptedAssetsAreCancelledOneByOne() async throws {
-        try await F.with("cancel_interrupted_asset") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -200,7 +200,7 @@ import Testing
 
     /// Its directory waits for the removal, and for none of what was interrupted.
     @Test func interruptedAssetsAreCancelledBesideARemoval() async throws {
-        try await F.with("cancel_interrupted_removal") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test func titlesAndLargeFilesAreCancelledInAnyStage() async throws {
-        try await F.with("cancel_stages") { fixture in
+        try await F.with { fixture in
             // One that is being resolved, one in parts, one about to be put together.
             let catalog = try await fixture.submit([F.title("film"), F.file("large")])
             let grant = try await fixture.lease()
@@ -255,7 +255,7 @@ import Testing
     }
 
     @Test func whatIsNotStartedYetIsNotCancelled() async throws {
-        try await F.with("cancel_new") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             let again = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))

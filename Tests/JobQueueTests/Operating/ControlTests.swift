@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func aPausedQueueHandsOutNothing() async throws {
-        try await F.with("pause") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let held = try await fixture.lease(1)
             let name = try await queueName(fixture)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func eachChangeOfAQueueIsSeen() async throws {
-        try await F.with("queue_edges") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let name = try await queueName(fixture)
             for first in QueueEvent.allCases {
@@ -58,7 +58,7 @@ import Testing
 
     /// Before the first catalog of its site, a queue has workers and nothing else.
     @Test func workersOfAQueueWithoutACatalogAreNamed() async throws {
-        try await F.with("workers_only") { fixture in
+        try await F.with { fixture in
             let queue = fixture.queue
             var heartbeat = Heartbeat(
                 worker: fixture.worker, leases: [], progress: [:], name: "w-1", activeTransfers: 0)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func aDrainingQueueFinishesWhatItHasAndTakesInNothing() async throws {
-        try await F.with("drain") { fixture in
+        try await F.with { fixture in
             let open = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "opened before", storageURL: F.site))
             try await fixture.queue.catalogs.submissions.add(
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func whatIsNotThereIsNamed() async throws {
-        try await F.with("control_missing") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let queue = await #expect(throws: Failure.self) {
                 try await fixture.queue.sites.set(.paused, ofQueue: "nowhere")
@@ -151,7 +151,7 @@ import Testing
     // MARK: Sites
 
     @Test func aSiteIsClosedAndOpenedByItsSchedule() async throws {
-        try await F.with("schedule") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let name = try await queueName(fixture)
             let closed = try await fixture.queue.sites.configure(
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func whatComesDueIsPutInForce() async throws {
-        try await F.with("schedule_due") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let name = try await queueName(fixture)
             // Half a day of each, at any time.
@@ -213,7 +213,7 @@ import Testing
     // MARK: Origins
 
     @Test func limitsAreTheDefaultsOrTheOriginsOwn() async throws {
-        try await F.with("limits") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             _ = try await fixture.lease(1)
             let origin = "http://origin.test"
@@ -254,7 +254,7 @@ import Testing
     }
 
     @Test func originsComeInPagesWithTheirDecisions() async throws {
-        try await F.with("origin_pages") { fixture in
+        try await F.with { fixture in
             try await fixture.pool.query(
                 "INSERT INTO origin (url) SELECT 'http://o' || n FROM generate_series(1, 5) AS n")
             _ = try await fixture.queue.jobs.leases.heartbeat(
@@ -317,7 +317,7 @@ import Testing
     }
 
     @Test func jobsThatWaitAtAnOriginAreCountedUpToABound() async throws {
-        try await F.with("counted") { fixture in
+        try await F.with { fixture in
             let bound = OriginStatus.countedJobs
             try await fixture.submit((0...bound).map { F.file("f\($0)") })
             func only() async throws -> OriginStatus {

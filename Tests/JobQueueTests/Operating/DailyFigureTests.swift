@@ -61,7 +61,7 @@ import Testing
         transferSeconds: 0.5, assets: DailyReport.Assets(completed: 3, failed: 1, cancelled: 0))
 
     @Test func eachResultCountsOnceWhereItBelongs() async throws {
-        try await F.with("daily_once") { fixture in
+        try await F.with { fixture in
             _ = try await work(fixture)
             // The same before and after they are moved, and moved again.
             for _ in 0..<3 {
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func aReportIsFiltered() async throws {
-        try await F.with("daily_filters") { fixture in
+        try await F.with { fixture in
             _ = try await work(fixture)
             func total(_ change: (inout DailyReportQuery) -> Void) async throws
                 -> DailyReport.Figures
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func manyCoordinatorsCountOnce() async throws {
-        try await F.with("daily_many") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit([F.file("a")])
             for round in 0..<20 {
                 try await fixture.pool.query(
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func aDayHasABoundedNumberOfRows() async throws {
-        try await F.with("daily_bound") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit([F.file("a")])
             try await fixture.pool.query(
                 "INSERT INTO origin (url) SELECT 'http://h' || g FROM generate_series(1, 50) g")
@@ -195,7 +195,7 @@ import Testing
     }
 
     @Test func theyOutliveTheirCatalogAndEndAfterTheirTime() async throws {
-        try await F.with("daily_kept") { fixture in
+        try await F.with { fixture in
             _ = try await work(fixture)
             try await fixture.queue.figures.daily.fold()
             try await fixture.pool.query(
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test func titlesPartsAndLostWorkersCount() async throws {
-        try await F.with("daily_titles") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit([F.title("gone"), F.file("lost")])
             let grant = try await fixture.lease()
             let title = try #require(grant.jobs.first { $0.kind == .resolve })

@@ -11,7 +11,7 @@ import Testing
     typealias F = QueueFixture
 
     @Test func aDatabaseIsDescribed() async throws {
-        try await F.with("diagnosis") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let found = try await Diagnoses(pool: fixture.pool).read()
             #expect(found.versionNumber >= 140_000 && !found.version.isEmpty)
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func aSchemaThatCannotBeUsedIsInTheDiagnosisAndStays() async throws {
-        try await F.with("diagnosed") { fixture in
+        try await F.with { fixture in
             try await fixture.pool.query(
                 "INSERT INTO schema_migration (version, checksum) VALUES (9999, '')")
             let newer = try await Diagnoses(pool: fixture.pool).read()
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func aDatabaseWithoutASchemaGetsNone() async throws {
-        try await F.with("undiagnosed") { fixture in
+        try await F.with { fixture in
             let schema = try await fixture.pool.query("SELECT quote_ident(current_schema())")
                 .only().string(0)
             try await fixture.pool.query("DROP SCHEMA \(schema) CASCADE")
@@ -54,7 +54,7 @@ import Testing
 
     /// A worker's version is that of its last heartbeat.
     @Test func workersReportTheirVersion() async throws {
-        try await F.with("versions") { fixture in
+        try await F.with { fixture in
             for version in [nil, "9.8.7"] as [String?] {
                 var heartbeat = Heartbeat(
                     worker: "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11",

@@ -64,7 +64,7 @@ import Testing
     // MARK: Recording
 
     @Test func theLifeOfACatalogIsRecorded() async throws {
-        try await F.with("events_life") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b"), F.title("t")])
             let grant = try await fixture.lease()
             #expect(grant.jobs.count == 3)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func theEventOfARemovalSaysWhatWasFreed() async throws {
-        try await F.with("events_removal") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             _ = try await fixture.queue.catalogs.selections.apply(
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func oneEventStandsForManyAssetsOfOneStatement() async throws {
-        try await F.with("events_many") { fixture in
+        try await F.with { fixture in
             let count = WireLimits.eventsPerChange + 1
             let catalog = try await fixture.submit((0..<count).map { F.file("\($0)") })
             try await fixture.queue.catalogs.submissions.interrupt(catalog)
@@ -124,7 +124,7 @@ import Testing
     /// One row is stored for the assets that a report completes; readers see an event of each, and
     /// may stop at any of them.
     @Test func assetsThatOneReportCompletesHaveEventsOfTheirOwn() async throws {
-        try await F.with("events_completed") { fixture in
+        try await F.with { fixture in
             for catalog in ["movies", "series"] {
                 try await fixture.submit(
                     (0..<10).map { F.file("\(catalog)/\($0)") }, catalog: catalog)
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func workersSitesQueuesAndOriginsAreRecorded() async throws {
-        try await F.with("events_others") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let start = try await fixture.queue.events.now()
             func beat(_ issue: Failure?) async throws {
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test func noSecretIsInAnEvent() async throws {
-        try await F.with("events_secrets") { fixture in
+        try await F.with { fixture in
             let url = "https://cdn.test/f.bin?X-Amz-Signature=canary"
             try await fixture.submit([
                 AssetSubmission(name: url, url: url, kind: .file, key: "cdn.test/f.bin")
@@ -236,7 +236,7 @@ import Testing
     /// What an open transaction has inserted is not there yet, and nothing that comes after it is read
     /// before it.
     @Test func noEventAppearsBeforeOneThatWasRead() async throws {
-        try await F.with("events_order") { fixture in
+        try await F.with { fixture in
             let start = try await fixture.queue.events.now()
             try await fixture.pool.withConnection { connection in
                 try await connection.simple("BEGIN")
@@ -254,7 +254,7 @@ import Testing
     }
 
     @Test func manyWritersAndOneReaderMissNothing() async throws {
-        try await F.with("events_race") { fixture in
+        try await F.with { fixture in
             var cursor = try await fixture.queue.events.now()
             var seen = 0
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -277,7 +277,7 @@ import Testing
     }
 
     @Test func pagesAreFilteredAndReadABoundedNumber() async throws {
-        try await F.with("events_pages") { fixture in
+        try await F.with { fixture in
             let events = fixture.queue.events
             let start = try await events.now()
             try await Self.insert(fixture, 30)
@@ -324,7 +324,7 @@ import Testing
     // MARK: Trimming
 
     @Test func eventsAreKeptByAgeAndNumber() async throws {
-        try await F.with("events_trim") { fixture in
+        try await F.with { fixture in
             let events = fixture.queue.events
             let start = try await events.now()
             try await Self.insert(fixture, 30)
@@ -348,7 +348,7 @@ import Testing
     }
 
     @Test func trimmingIsDoneInBatchesAndByManyAtOnce() async throws {
-        try await F.with("events_batches") { fixture in
+        try await F.with { fixture in
             let events = fixture.queue.events
             try await Self.insert(fixture, 25_000)
             var batch = 0
@@ -369,7 +369,7 @@ import Testing
 
     /// A dump has the numbers of another server's transactions.
     @Test func eventsOfARestoredDumpAreForgotten() async throws {
-        try await F.with("events_restored") { fixture in
+        try await F.with { fixture in
             let events = fixture.queue.events
             try await Self.insert(fixture, 3)
             try await fixture.pool.query("UPDATE event SET xact = '1000000000'")

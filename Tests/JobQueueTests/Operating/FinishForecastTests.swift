@@ -36,6 +36,10 @@ import Testing
         #expect(forecast.estimate == end(280, .workers(3)))
         forecast.otherCatalogs = 2
         #expect(forecast.estimate == end(280, .otherCatalogs(2)))
+        forecast.lastStartSeconds = 280
+        #expect(forecast.estimate == end(280, .otherCatalogs(2)))
+        forecast.lastStartSeconds = 281
+        #expect(forecast.estimate == end(281, .notBefore))
         forecast.rest = .nothing
         #expect(forecast.estimate == end(0, .nothingLeft))
     }

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func whatWaitsOfAPausedAssetIsNotLeasedUntilItIsResumed() async throws {
-        try await F.with("pause_waiting") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             #expect(
                 try await apply(fixture, .pause, catalog, asset: "f2")
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func aWorkerIsAskedToReturnWhatItHoldsAndGetsItAgainAfterwards() async throws {
-        try await F.with("pause_held") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease()
             #expect(
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func whatIsResumedBeforeItsWorkerNoticedContinues() async throws {
-        try await F.with("pause_resumed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             let grant = try await fixture.lease()
             _ = try await apply(fixture, .pause, catalog)
@@ -86,7 +86,7 @@ import Testing
 
     /// A mistyped name is no success; a pattern may match none.
     @Test func anAssetThatIsNotThereIsNotFound() async throws {
-        try await F.with("pause_unknown") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             func change(_ action: SelectionAction.Action, _ name: String) async throws -> Int {
                 var selection = SelectionAction(action, catalog: CatalogReference(catalog))
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func theJobsOfALostWorkerWaitWhileTheirAssetIsPaused() async throws {
-        try await F.with("pause_lost") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             _ = try await fixture.lease()
             _ = try await apply(fixture, .pause, catalog)
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func theSegmentsOfATitleThatIsPausedWhileItsManifestIsReadWait() async throws {
-        try await F.with("pause_title") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             _ = try await apply(fixture, .pause, catalog)
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func aPausedAssetStaysPausedWhenItsCatalogIsInterruptedAndStartedAgain() async throws {
-        try await F.with("pause_restart") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             _ = try await apply(fixture, .pause, catalog, asset: "f1")
             try await fixture.queue.catalogs.submissions.interrupt(catalog)
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test func interruptedAssetsAreResumedToo() async throws {
-        try await F.with("pause_interrupted") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             _ = try await apply(fixture, .pause, catalog, asset: "f1")
             try await fixture.queue.catalogs.submissions.interrupt(catalog)
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test func aPausedAssetCanBeCancelledAndRetried() async throws {
-        try await F.with("pause_cancel") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             _ = try await apply(fixture, .pause, catalog)
             _ = try await apply(fixture, .cancel, catalog, asset: "f1")
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func aPriorityThatIsSetMeanwhileHoldsAfterwards() async throws {
-        try await F.with("pause_priority") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             _ = try await apply(fixture, .pause, catalog, asset: "f3")
             _ = try await apply(fixture, .reprioritise, catalog, asset: "f3", priority: 9)
@@ -198,7 +198,7 @@ import Testing
     }
 
     @Test func assetsAreSelectedByPatternAndState() async throws {
-        try await F.with("pause_selected") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(
                 ["series/1", "series/2", "film_1"].map { F.file($0) })
             var action = SelectionAction(.pause, catalog: CatalogReference(catalog))
@@ -220,6 +220,48 @@ import Testing
             cancel.states = ["paused"]
             #expect(try await fixture.queue.catalogs.selections.apply(cancel).assets == 2)
             try await expectEnded(fixture, catalog, completed: 1, failed: 0, cancelled: 2)
+        }
+    }
+
+    /// A file has no result before it is complete, so that its recorded state stays `ready`.
+    @Test func aFileThatAWorkerHoldsIsInProgress() async throws {
+        try await F.with { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            let listings = fixture.queue.catalogs.listings
+            func names(_ state: String, _ order: AssetQuery.Order) async throws -> [String] {
+                var query = AssetQuery(CatalogReference(catalog))
+                query.states = try #require(AssetStates([state]))
+                query.order = order
+                let found = try await listings.browse(query).assets
+                #expect(found.allSatisfy { $0.stateName == state })
+                let page = try await fixture.queue.catalogs.assets(
+                    of: catalog, after: AssetID(0), state: AssetState(rawValue: state), limit: 10)
+                if state != AssetStates.paused {
+                    #expect(page.assets.filter { $0.isPaused != true }.count == found.count)
+                }
+                return found.map(\.name).sorted()
+            }
+            for order in AssetQuery.Order.allCases {
+                #expect(try await names("inProgress", order) == [])
+            }
+            let grant = try await fixture.lease(1)
+            for order in AssetQuery.Order.allCases {
+                #expect(try await names("inProgress", order) == ["f1"])
+                #expect(try await names("ready", order) == ["f2", "f3"])
+            }
+            try await fixture.submit(files(4...4, in: "others"), catalog: "other")
+            var action = SelectionAction(.pause)
+            action.states = ["inProgress"]
+            #expect(try await fixture.queue.catalogs.selections.apply(action).assets == 1)
+            #expect(try await heartbeat(fixture, grant).paused == grant.jobs.map(\.id))
+            #expect(try await names("paused", .name) == ["f1"])
+            #expect(try await names("inProgress", .name) == [])
+            let returned = JobReport(
+                job: grant.jobs[0].id, lease: grant.lease ?? "", outcome: .returned())
+            #expect(try await fixture.report([returned]) == [.accepted])
+            action = SelectionAction(.resume, catalog: CatalogReference(catalog))
+            #expect(try await fixture.queue.catalogs.selections.apply(action).assets == 1)
+            #expect(try await names("ready", .name) == ["f1", "f2", "f3"])
         }
     }
 }

@@ -8,7 +8,7 @@ import Testing
 /// Work whose priority operators change.
 @Suite struct PriorityTests: SelectionSuite {
     @Test func aCatalogIsPutBeforeAnother() async throws {
-        try await F.with("priority_catalog") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(files(1...3))
             let urgent = try await fixture.submit(files(7...9, in: "urgent"), catalog: "urgent")
             #expect(
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func anAssetIsPutBeforeTheRestOfItsCatalog() async throws {
-        try await F.with("priority_asset") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...5))
             let held = try await fixture.lease(1)
             #expect(
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func whatBecomesOfHeldWorkHasThePriorityOfItsAsset() async throws {
-        try await F.with("priority_held") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t"), F.file("f"), F.file("large")])
             let grant = try await fixture.lease()
             for name in ["t", "f", "large"] {

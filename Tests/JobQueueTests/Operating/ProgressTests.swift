@@ -8,7 +8,7 @@ import Testing
     typealias F = QueueFixture
 
     @Test func runningTransfersShowBeforeTheirResults() async throws {
-        try await F.with("progress") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...4).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: 100)])
@@ -70,7 +70,7 @@ import Testing
 
     /// The process of a private cluster was killed, and its leases have not ended.
     @Test func theNextProcessOfAPrivateClusterCountsNoBytesOfTheOneBefore() async throws {
-        try await F.with("progress_killed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...2).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)
             let transfers = grant.jobs.map {
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func aResultIsNotCountedBesideTheHeartbeatBeforeIt() async throws {
-        try await F.with("progress_result") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...2).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)
             try await Self.beat(
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func whatIsPausedKeepsItsSizeAndItsBytes() async throws {
-        try await F.with("progress_paused") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...3).map { F.file("f\($0)") })
             let grant = try await fixture.lease(3)
             let large = grant.jobs[2].asset
@@ -178,7 +178,7 @@ import Testing
     /// Interrupted by their submitter, which worker or private cluster stops first.
     @Test(arguments: [false, true])
     func whatIsInterruptedKeepsItsBytes(isReturned: Bool) async throws {
-        try await F.with("progress_interrupted") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...3).map { F.file("f\($0)") })
             let grant = try await fixture.lease(3)
             let (first, second) = (grant.jobs[0].asset, grant.jobs[1].asset)

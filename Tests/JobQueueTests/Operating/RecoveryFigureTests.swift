@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func assetsCountByWhatSavedThem() async throws {
-        try await F.with("recovery_all") { fixture in
+        try await F.with { fixture in
             var bare = F.file("bare")
             bare.sidecars = [
                 SidecarSubmission(
@@ -96,7 +96,7 @@ import Testing
     /// A poster that stays stored when its check fails was not left out; one that is outdated was.
     @Test(arguments: [FailureCode.originHTTP503, .originHTTP404])
     func aSidecarThatStaysWasNotLeftOut(code: FailureCode) async throws {
-        try await F.with("recovery_sidecar") { fixture in
+        try await F.with { fixture in
             var asset = F.file("a")
             asset.sidecars = [
                 SidecarSubmission(
@@ -121,7 +121,7 @@ import Testing
 
     /// Before housekeeping has looked.
     @Test func aLostAssetThatIsStartedAgainAtOnceIsLost() async throws {
-        try await F.with("recovery_again") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
             try await Self.work(fixture, ["a": .originHTTP404, "b": .originHTTP410])
             try await fixture.submit([F.file("a"), F.file("b")])
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func assetsThatRightsRefuseAreLost() async throws {
-        try await F.with("recovery_rights") { fixture in
+        try await F.with { fixture in
             var often = F.file("often")
             often.maxFetches = FetchLimit(count: 1, periodSeconds: 3_600)
             var late = F.file("late")
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test func aFreshURLSavesATitle() async throws {
-        try await F.with("recovery_fresh") { fixture in
+        try await F.with { fixture in
             let (_, grant) = try await R.begin(fixture, 3)
             _ = try await fixture.report([
                 R.refused(grant.jobs[0], grant), R.refused(grant.jobs[1], grant),
@@ -185,7 +185,7 @@ import Testing
     /// The code with which the title fails loses it; it met the other one too.
     @Test(arguments: [FailureCode.originHTTP404, .originHTTP403])
     func aTitleWithoutFreshURLsIsLost(code: FailureCode) async throws {
-        try await F.with("recovery_lost") { fixture in
+        try await F.with { fixture in
             let (_, grant) = try await R.begin(fixture, 2)
             _ = try await fixture.report(grant.jobs.map { R.refused($0, grant) })
             let read = try await fixture.lease()
@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test func manyCoordinatorsCountOnce() async throws {
-        try await F.with("recovery_many") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             try await fixture.drain()
             try await fixture.submit([F.file("b")], catalog: "later")

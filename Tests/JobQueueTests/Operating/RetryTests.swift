@@ -8,7 +8,7 @@ import Testing
 /// Failed work that operators retry.
 @Suite struct RetryTests: SelectionSuite {
     @Test func whatFailedIsTriedAgainByItsCode() async throws {
-        try await F.with("retry_code") { fixture in
+        try await F.with { fixture in
             let one = try await fixture.submit(files(1...3))
             let two = try await fixture.submit(
                 files(4...6, in: "two"), catalog: "two")
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func aRetryJoinsRunningJobs() async throws {
-        try await F.with("retry_running") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...4))
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func anInterruptedCatalogResumesAsAWhole() async throws {
-        try await F.with("retry_interrupted") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func listsOfDigestsThatFailedAreWrittenAgain() async throws {
-        try await F.with("retry_checksums") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease()
             _ = try await fixture.report([
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func anAssetWithANewURLIsRetriedWithIt() async throws {
-        try await F.with("retry_renamed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease()
             _ = try await fixture.report(
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func aCatalogThatIsBeingSubmittedAgainCannotBeRetried() async throws {
-        try await F.with("retry_open") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func workIsOfTheLastRunOfItsCatalog() async throws {
-        try await F.with("run_work") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease()
             let run = try #require(grant.jobs.first?.run)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func itIsForgottenAfterAWeek() async throws {
-        try await F.with("run_work_old") { fixture in
+        try await F.with { fixture in
             try await report(fixture, RunID(1), seconds: [1])
             try await fixture.pool.query(
                 "UPDATE run_work SET reported_at = now() - interval '8 days'")

@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func aCancellationLeavesNoJobOfAListThatJustCame() async throws {
-        try await F.with("cancelResolved") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease(1)
             let batch = TitleTests.batch(fixture, grant, TitleTests.segments(3))
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func aCancellationLeavesNoPartOfASplit() async throws {
-        try await F.with("cancelSplit") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let request = SplitTests.request(
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func aResultThatComesFirstCounts() async throws {
-        try await F.with("cancelReport") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease(1)
             try await fixture.inOrder([
@@ -77,7 +77,7 @@ import Testing
 
     /// Workers at work, and an operator who changes everything all the time.
     @Test func operatorsAndWorkersMeet() async throws {
-        try await F.with("operators") { fixture in
+        try await F.with { fixture in
             let names = (0..<12).map { "f\($0)" }
             let catalog = try await fixture.submit(names.map { F.file($0) } + [F.title("t")])
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func eachEventFromNowOnHasOneDelivery() async throws {
-        try await F.with("webhooks") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await Self.enqueue(fixture)
             let all = try await Self.add(fixture)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func aDeliveryIsLeasedToOneAtATime() async throws {
-        try await F.with("webhook_leases") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit((0..<40).map { F.file("\($0)") })
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func aFailureIsRepeatedLaterAndTheLastOneIsDead() async throws {
-        try await F.with("webhook_retries") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "catalog.open")])
             try await fixture.submit([F.file("a")])
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func eachChangeOfADeliveryIsSeen() async throws {
-        try await F.with("webhook_edges") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit([F.file("a")])
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test func eachWebhookHasATurn() async throws {
-        try await F.with("webhook_turns") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             let kinds = [EventKind(rawValue: "asset.ready")]
             let slow = try await Self.add(fixture, kinds: kinds)
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test func aRetryAfterHoldsAllDeliveriesOfItsWebhook() async throws {
-        try await F.with("webhook_cooldown") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             let kinds = [EventKind(rawValue: "asset.ready")]
             let busy = try await Self.add(fixture, kinds: kinds)
@@ -205,7 +205,7 @@ import Testing
 
     /// A report that comes too late starts none; one by hand ends it.
     @Test func aDeliveryThatIsSentAgainEndsTheCooldown() async throws {
-        try await F.with("webhook_resumed") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit([F.file("a"), F.file("b")])
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test func aChangedWebhookKeepsItsDeliveries() async throws {
-        try await F.with("webhook_change") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             let webhook = try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit([F.file("a"), F.file("b")])
@@ -260,7 +260,7 @@ import Testing
 
     /// A receiver that always asks for more time holds nothing for ever.
     @Test func aDeliveryThatWaitsForTooLongIsDead() async throws {
-        try await F.with("webhook_expired") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit((0..<4).map { F.file("\($0)") })
@@ -294,7 +294,7 @@ import Testing
     }
 
     @Test func onlyTheLatestEndedDeliveriesAreKept() async throws {
-        try await F.with("webhook_rows") { fixture in
+        try await F.with { fixture in
             let webhooks = fixture.queue.events.webhooks
             try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
             try await fixture.submit((0..<10).map { F.file("\($0)") })

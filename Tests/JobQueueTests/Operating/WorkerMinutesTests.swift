@@ -9,7 +9,7 @@ import Testing
     typealias F = QueueFixture
 
     @Test func theyAreForgottenAfterAWeek() async throws {
-        try await F.with("worker_minutes") { fixture in
+        try await F.with { fixture in
             var heartbeat = Heartbeat(
                 worker: .random(), leases: [], progress: [:], name: "w", activeTransfers: 0)
             var done = WorkDone(connections: 1, cores: 1)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func aWorkerThatStoresNothingIsStuck() async throws {
-        try await F.with("worker_stuck") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease()
             var heartbeat = Heartbeat(

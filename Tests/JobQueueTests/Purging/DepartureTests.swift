@@ -20,7 +20,7 @@ import Testing
 
     @Test(arguments: events, states)
     func filesGo(by event: AssetEvent, from state: AssetState) async throws {
-        try await F.with("depart") { fixture in
+        try await F.with { fixture in
             let (catalog, keys) = try await bring(fixture, to: state)
             #expect(try await asset(fixture, catalog).state == state)
             try await take(fixture, catalog, event, from: state)

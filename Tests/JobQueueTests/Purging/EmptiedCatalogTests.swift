@@ -37,7 +37,7 @@ import Testing
 
     @Test(arguments: Before.allCases)
     func isRemoved(before: Before) async throws {
-        try await F.with("emptied") { fixture in
+        try await F.with { fixture in
             let catalog = try await bring(fixture, to: before)
             _ = try await apply(fixture, .remove, catalog)
             // Workers may still be storing what they held.
@@ -59,7 +59,7 @@ import Testing
 
     /// Its removal was under way when its submitter, or a private cluster, stopped.
     @Test func isRemovedIfItsRemovalWasInterrupted() async throws {
-        try await F.with("emptied_later") { fixture in
+        try await F.with { fixture in
             let catalog = try await bring(fixture, to: .completed)
             _ = try await apply(fixture, .remove, catalog)
             try await fixture.queue.catalogs.submissions.interrupt(catalog)
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func isInterruptedWhileAnyAssetIsLeft() async throws {
-        try await F.with("emptied_partly") { fixture in
+        try await F.with { fixture in
             let catalog = try await bring(fixture, to: .interrupted)
             _ = try await apply(fixture, .remove, catalog, asset: "f1")
             try await RemovalTests.purge(fixture)
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func isRemovedAfterItsLastAssetHasExpired() async throws {
-        try await F.with("emptied_expired") { fixture in
+        try await F.with { fixture in
             var file = F.file("a")
             file.expiresAt = 4e9
             let catalog = try await fixture.submit([file])
@@ -94,7 +94,7 @@ import Testing
 
     /// Checksum files that failed are of no asset any more.
     @Test func isRemovedAlthoughItsChecksumFileHadFailed() async throws {
-        try await F.with("emptied_checksums") { fixture in
+        try await F.with { fixture in
             let catalog = try await bring(fixture, to: .completed)
             try await fixture.pool.query(
                 "UPDATE catalog SET state = 'failed', checksums_failed = 1 WHERE id = $1",
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func isForgotten() async throws {
-        try await F.with("emptied_forgotten") { fixture in
+        try await F.with { fixture in
             let catalog = try await bring(fixture, to: .completed)
             _ = try await apply(fixture, .remove, catalog)
             try await RemovalTests.purge(fixture)

@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func theLeastRecentlyWantedMakeRoomDownToTheLowMark() async throws {
-        try await F.with("evict_quota") { fixture in
+        try await F.with { fixture in
             let old = try await store(fixture, ["o1", "o2", "o3"], in: "old")
             let new = try await store(fixture, ["n1", "n2", "n3", "n4"], in: "new")
             try await wanted(fixture, old, hoursAgo: 5)
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func nothingOfARunningCatalogAndNothingPinnedIsEvicted() async throws {
-        try await F.with("evict_kept") { fixture in
+        try await F.with { fixture in
             let ended = try await store(fixture, ["a", "b"], in: "ended")
             // A catalog that runs has a completed file, and shares one that is not.
             let running = try await fixture.submit([F.file("c"), F.file("b")], catalog: "running")
@@ -109,7 +109,7 @@ import Testing
 
     /// Its file has no record any more, and still lies at the site.
     @Test func whatFailedItsCheckCountsAndMakesRoom() async throws {
-        try await F.with("evict_failed") { fixture in
+        try await F.with { fixture in
             func site() async throws -> SiteStatus? {
                 try await fixture.queue.sites.list().sites.first { $0.storageURL == F.site }
             }
@@ -136,7 +136,7 @@ import Testing
 
     /// Workers may still be storing files of what was cancelled: they are deleted after a lease.
     @Test func theFilesOfACancelledAssetAreWaitedFor() async throws {
-        try await F.with("evict_cancelled") { fixture in
+        try await F.with { fixture in
             let old = try await store(fixture, ["o1", "o2", "o3"], in: "old")
             try await fixture.submit(["o1", "o2", "o3"].map { F.file($0) }, catalog: "old")
             _ = try await apply(fixture, .cancel, old)
@@ -158,7 +158,7 @@ import Testing
 
     /// Results are recorded before the heartbeat without their transfers.
     @Test func whatWasUnderWayCountsOnce() async throws {
-        try await F.with("evict_once") { fixture in
+        try await F.with { fixture in
             // The worker's lease of this one lasts.
             try await fixture.submit([F.file("kept")], catalog: "kept")
             let kept = try await fixture.lease()
@@ -185,7 +185,7 @@ import Testing
 
     /// It still counts, but others would not make its room.
     @Test func aFileThatCannotBeDeletedEvictsNoOther() async throws {
-        try await F.with("evict_undeleted") { fixture in
+        try await F.with { fixture in
             try await store(fixture, ["a", "b", "c"], in: "movies")
             try await configure(fixture, .leastRecentlyWanted, quota: 300)
             #expect(try await fixture.queue.files.evictions.run() == 1)
@@ -206,7 +206,7 @@ import Testing
     }
 
     @Test func aWaitingFileIsGivenItsRoom() async throws {
-        try await F.with("evict_waiting") { fixture in
+        try await F.with { fixture in
             let old = try await store(fixture, ["o1", "o2", "o3"], in: "old")
             try await configure(fixture, .leastRecentlyWanted, quota: 400)
             var big = F.file("big")
@@ -230,7 +230,7 @@ import Testing
     }
 
     @Test func aFullDiskMakesRoomOnceForEachFailure() async throws {
-        try await F.with("evict_full") { fixture in
+        try await F.with { fixture in
             let mebibytes: Int64 = 1 << 20
             try await store(
                 fixture, (0..<9).map { "o\($0)" }, in: "old", bytes: 32 * mebibytes)
@@ -253,7 +253,7 @@ import Testing
     }
 
     @Test func twoCoordinatorsEvictOnce() async throws {
-        try await F.with("evict_race") { fixture in
+        try await F.with { fixture in
             try await store(fixture, (0..<20).map { "o\($0)" }, in: "old")
             try await configure(fixture, .leastRecentlyWanted, quota: 2_000)
             let evicted = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -265,7 +265,7 @@ import Testing
     }
 
     @Test func anEvictionThatFailsHalfWayIsNotRepeated() async throws {
-        try await F.with("evict_half") { fixture in
+        try await F.with { fixture in
             let mebibytes: Int64 = 1 << 20
             let first = try await store(fixture, ["a", "b"], in: "first", bytes: 40 * mebibytes)
             let second = try await store(fixture, ["c", "d"], in: "second", bytes: 40 * mebibytes)
@@ -301,7 +301,7 @@ import Testing
 
     /// As if a coordinator were removing assets, and then as if it had died.
     @Test func oneCoordinatorRemovesAssetsOfASite() async throws {
-        try await F.with("evict_lease") { fixture in
+        try await F.with { fixture in
             try await store(fixture, ["a", "b"], in: "old")
             try await configure(fixture, .leastRecentlyWanted, quota: 200)
             try await fixture.pool.query(
@@ -321,7 +321,7 @@ import Testing
     }
 
     @Test func anOperatorEvictsAndSeesBeforeWhat() async throws {
-        try await F.with("evict_manual") { fixture in
+        try await F.with { fixture in
             let catalog = try await store(fixture, ["a", "b", "c"], in: "movies")
             let queue = fixture.queue
             var request = SiteEviction(site: F.site, dryRun: true)
@@ -354,7 +354,7 @@ import Testing
     }
 
     @Test func theLeastPopularGoFirst() async throws {
-        try await F.with("evict_popular") { fixture in
+        try await F.with { fixture in
             let catalog = try await store(fixture, ["a", "b", "c"], in: "movies")
             let now = try #require(
                 try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
@@ -385,7 +385,7 @@ import Testing
     }
 
     @Test func theSegmentsOfATitleCountForIt() async throws {
-        try await F.with("evict_title") { fixture in
+        try await F.with { fixture in
             let first = try await RemovalTests.storeTitle(fixture, "t", segments: 3)
             var counted = requests(1, [])
             counted.files = (0..<3).map {

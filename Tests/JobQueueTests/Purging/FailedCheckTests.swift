@@ -45,7 +45,7 @@ import Testing
         arguments: ["origin.http.404", "storage.permission", "storage.pathConflict"]
             as [FailureCode])
     func theFileGoesWithItsAsset(code: FailureCode) async throws {
-        try await F.with("check_removed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             try await failChecks(fixture, files(1...2), of: "f1", with: code)
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func theFileStaysWhenItIsStoredAgain() async throws {
-        try await F.with("check_again") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             try await failChecks(fixture, files(1...1), of: "f1")
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func anotherAssetKeepsTheFile() async throws {
-        try await F.with("check_shared") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             let other = try await fixture.submit(files(1...1), catalog: "other")
             try await fixture.drain()
@@ -95,7 +95,7 @@ import Testing
     /// By its own time, and by that of a submission that came too late.
     @Test(arguments: [false, true])
     func theFileGoesWithTheRights(isSubmittedAgain: Bool) async throws {
-        try await F.with("check_expired") { fixture in
+        try await F.with { fixture in
             let now = try #require(
                 try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
             ).double(0)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func theFileGoesWhenTheListNoLongerNamesIt() async throws {
-        try await F.with("check_pruned") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             try await failChecks(fixture, files(1...2), of: "f1")
@@ -134,7 +134,7 @@ import Testing
 
     /// A file whose later check failed is another object by the next submission.
     @Test func theFileGoesWhenItsAssetHasAnotherKey() async throws {
-        try await F.with("check_redefined") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(files(1...1))
             try await fixture.drain()
             try await failChecks(fixture, files(1...1), of: "f1")
@@ -164,7 +164,7 @@ import Testing
         arguments: ["origin.http.404", "origin.http.410", "content.unexpectedType"]
             as [FailureCode])
     func aSidecarThatIsNotRequiredGoes(code: FailureCode) async throws {
-        try await F.with("check_sidecar") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(fileWithPoster())
             try await fixture.drain()
             try await failChecks(fixture, fileWithPoster(), of: "p.jpg", with: code)
@@ -181,7 +181,7 @@ import Testing
         arguments: ["origin.http.503", "origin.connect", "origin.http.403", "worker.internal"]
             as [FailureCode])
     func aSidecarThatIsNotRequiredStaysIfItCannotBeChecked(code: FailureCode) async throws {
-        try await F.with("check_sidecar_kept") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(fileWithPoster())
             try await fixture.drain()
             for _ in 1...2 {
@@ -213,7 +213,7 @@ import Testing
     ]
 
     @Test func allFilesOfATitleGo() async throws {
-        try await F.with("check_title") { fixture in
+        try await F.with { fixture in
             let catalog = try await RemovalTests.storeTitle(fixture, "t", segments: 2)
             try await failChecks(fixture, [F.title("t")], of: "1.ts", "main.m3u8")
             #expect(try await status(fixture, "t").state == .failed)
@@ -226,7 +226,7 @@ import Testing
     /// Its title still lacks another file, so that nothing is deleted.
     @Test(arguments: [true, false])
     func aFileThatIsStoredAgainCountsOnce(isReportedAlone: Bool) async throws {
-        try await F.with("check_counted") { fixture in
+        try await F.with { fixture in
             func usedBytes() async throws -> Int64? {
                 try await fixture.queue.sites.list().sites.first { $0.storageURL == F.site }?
                     .usedBytes
@@ -257,7 +257,7 @@ import Testing
 
     /// Its manifest lists another object under a stored file's key, which is not fetched yet.
     @Test func aFileThatIsToBeReplacedGoesWithItsTitle() async throws {
-        try await F.with("check_replaced") { fixture in
+        try await F.with { fixture in
             let catalog = try await RemovalTests.storeTitle(fixture, "t", segments: 2)
             try await failChecks(fixture, [F.title("t")], of: "1.ts")
             // As after `manifest.changed`.
@@ -300,7 +300,7 @@ import Testing
     }
 
     @Test func aFileThatCannotBePutTogetherGoes() async throws {
-        try await F.with("check_verified") { fixture in
+        try await F.with { fixture in
             let catalog = try await divide(fixture)
             let second = try await fixture.lease()
             _ = try await fixture.report([F.done(second.jobs[0], second, bytes: SplitTests.part)])
@@ -315,7 +315,7 @@ import Testing
 
     /// Its record is that of the new file: nothing is noted of the old one any more.
     @Test func aFileThatIsPutTogetherAgainCountsOnce() async throws {
-        try await F.with("check_again_parts") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             try await failChecks(fixture, files(1...1), of: "f1")
@@ -340,7 +340,7 @@ import Testing
     }
 
     @Test func aFileWhosePartsAreGivenUpGoes() async throws {
-        try await F.with("check_parts") { fixture in
+        try await F.with { fixture in
             let catalog = try await divide(fixture)
             let second = try await fixture.lease()
             _ = try await fixture.report([F.failed(second.jobs[0], second, "origin.http.404")])

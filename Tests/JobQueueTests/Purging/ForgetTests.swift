@@ -9,7 +9,7 @@ import Testing
 /// Catalogs whose records are deleted.
 @Suite struct ForgetTests: SelectionSuite {
     @Test func aForgottenCatalogLeavesNoRecords() async throws {
-        try await F.with("forget") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             let forget = SelectionAction(.forget, catalog: CatalogReference(catalog))
             let failure = await #expect(throws: Failure.self) {
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func whatIsSubmittedAgainIsNotForgotten() async throws {
-        try await F.with("forget_open") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             let submissions = fixture.queue.catalogs.submissions
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func whatIsToExpireIsNotForgotten() async throws {
-        try await F.with("forget_rights") { fixture in
+        try await F.with { fixture in
             let now = try #require(
                 try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
             ).double(0)

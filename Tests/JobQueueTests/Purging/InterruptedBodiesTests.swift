@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func areFreedWithTheirCatalog() async throws {
-        try await F.with("bodies_freed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
@@ -47,7 +47,7 @@ import Testing
 
     /// Nothing was stored: the removal waits for a worker nevertheless.
     @Test func areLookedForWhereNothingIsStored() async throws {
-        try await F.with("bodies_alone") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await remove(fixture, catalog)
             #expect(try await fixture.count("asset WHERE is_purging") == 1)
@@ -61,7 +61,7 @@ import Testing
 
     /// A worker that was receiving one may still be keeping it.
     @Test func areLookedForOnceWorkersHaveStopped() async throws {
-        try await F.with("bodies_late") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func areNotLookedForWhereThereAreNone() async throws {
-        try await F.with("bodies_none") { fixture in
+        try await F.with { fixture in
             // Complete ones, and short ones, of which nothing is kept.
             let complete = try await fixture.submit(files(1...2), catalog: "complete")
             try await fixture.drain()
@@ -89,7 +89,7 @@ import Testing
 
     /// A repeated report counts once, and one that failed is tried again.
     @Test func countOnce() async throws {
-        try await F.with("bodies_once") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await remove(fixture, catalog)
             let grant = try await fixture.lease()
@@ -117,7 +117,7 @@ import Testing
 
     /// Only a lease that holds the job gets to know which assets are gone.
     @Test func thoseOfOtherAssetsStay() async throws {
-        try await F.with("bodies_gone") { fixture in
+        try await F.with { fixture in
             let kept = try await fixture.submit(files(2...2), catalog: "kept")
             try await fixture.queue.catalogs.submissions.interrupt(kept)
             let catalog = try await fixture.submit(files(1...1))
@@ -142,7 +142,7 @@ import Testing
 
     /// A file in parts counts as stored until a worker of the site has removed it.
     @Test func aFileInPartsCountsUntilItIsGone() async throws {
-        try await F.with("bodies_parts") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.pool.query(
                 """

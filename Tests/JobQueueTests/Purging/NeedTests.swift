@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func theLastAssetThatWantedAFileTakesItAlong() async throws {
-        try await F.with("need_last") { fixture in
+        try await F.with { fixture in
             let stored = try await fixture.submit(files(1...1), catalog: "stored")
             try await fixture.drain()
             let failed = try await fixture.submit(files(1...1), catalog: "failed")
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func aFileThatIsStoredAgainForAnotherAssetStays() async throws {
-        try await F.with("need_again") { fixture in
+        try await F.with { fixture in
             let stored = try await fixture.submit(files(1...1), catalog: "stored")
             try await fixture.drain()
             let later = try await fixture.submit(files(1...1), catalog: "later")
@@ -53,7 +53,7 @@ import Testing
 
     /// Whoever takes a file over has it once, also in its catalog's first run.
     @Test func aFileThatIsTakenOverCountsOnce() async throws {
-        try await F.with("need_counted") { fixture in
+        try await F.with { fixture in
             func used() async throws -> Int64? {
                 #expect(try await HistoryDatabase(pool: fixture.pool).storedMiscounts() == [])
                 return try await fixture.queue.sites.list().sites.first?.usedBytes
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func aRefreshThatIsOverNeedsNothing() async throws {
-        try await F.with("need_refreshed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             let other = try await fixture.submit(files(2...2), catalog: "other")
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func aSubmissionThatIsNotStartedTakesNothingAway() async throws {
-        try await F.with("need_opened") { fixture in
+        try await F.with { fixture in
             let first = try await fixture.submit(files(1...1), catalog: "first")
             try await fixture.submit(files(1...1), catalog: "second")
             try await fixture.drain()
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func whatATitleListedBeforeStaysWhileItIsReadAgain() async throws {
-        try await F.with("need_previous") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             let title = try await fixture.submit([F.title("t")], catalog: "titles")
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func aWorkerThatGivesItsJobBackLetsGoOfTheKeys() async throws {
-        try await F.with("need_returned") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test func keysOfALostWorkerAreFreeAfterATime() async throws {
-        try await F.with("need_lost") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)

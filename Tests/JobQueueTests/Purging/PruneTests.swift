@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func whatTheLastListDoesNotNameIsRemoved() async throws {
-        try await F.with("prune") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...4))
             try await fixture.drain()
             try await fixture.submit(files(3...5))
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func anEarlierListDoesNotDecideAnyMore() async throws {
-        try await F.with("prune_later") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.submit(files(3...4))
             try await fixture.drain()
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func aSubmissionThatIsNotStartedDecidesNothing() async throws {
-        try await F.with("prune_open") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await fixture.queue.catalogs.submissions.open(
@@ -67,7 +67,7 @@ import Testing
     /// A title that was packaged again: media that its new manifest does not list go, once the
     /// title is complete.
     @Test func whatATitleNoLongerListsIsDeletedOnceItIsComplete() async throws {
-        try await F.with("prune_title") { fixture in
+        try await F.with { fixture in
             func resolve(_ names: [String]) async throws {
                 let grant = try await fixture.lease()
                 let job = try #require(grant.jobs.first { $0.kind == .resolve })
@@ -114,7 +114,7 @@ import Testing
 
     /// A file whose key the list has changed, and a poster that it no longer names.
     @Test func whatAFileAssetStoredBeforeIsDeleted() async throws {
-        try await F.with("prune_files") { fixture in
+        try await F.with { fixture in
             let poster = SidecarSubmission(
                 url: "http://origin.test/p.jpg", key: "origin.test/p.jpg", role: .image)
             var assets = files(1...2)

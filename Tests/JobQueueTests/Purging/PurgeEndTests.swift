@@ -8,7 +8,7 @@ import Testing
 /// Workers that stop while they delete files.
 @Suite struct PurgeEndTests: SelectionSuite {
     @Test func aWorkerThatStopsReportsAndGetsNoMoreFiles() async throws {
-        try await F.with("purge_last") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func whatALostWorkerHasDeletedCountsAsFreed() async throws {
-        try await F.with("purge_lost") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)

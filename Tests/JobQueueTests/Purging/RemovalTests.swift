@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func theFilesOfARemovedAssetAreDeletedAndItsCatalogEndsAgain() async throws {
-        try await F.with("remove_file") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             try await fixture.drain()
             let answer = try await apply(fixture, .remove, catalog, asset: "f2")
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func aManifestGoesBeforeWhatItLists() async throws {
-        try await F.with("remove_title") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.storeTitle(fixture, "t", segments: 3)
             _ = try await apply(fixture, .remove, catalog)
             #expect(
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func whatAnotherAssetOfTheSiteNeedsStays() async throws {
-        try await F.with("remove_shared") { fixture in
+        try await F.with { fixture in
             let first = try await Self.storeTitle(fixture, "t", segments: 3)
             let second = try await Self.storeTitle(fixture, "t", segments: 2, in: "series")
             try await fixture.submit(files(1...2), catalog: "one")
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func whatHasNotEndedIsCancelledFirst() async throws {
-        try await F.with("remove_active") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test func filesOfACancelledAssetWaitUntilNoWorkerStoresAnyMore() async throws {
-        try await F.with("remove_cancelled") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.storeTitle(fixture, "t", segments: 3)
             try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease(1)
@@ -202,7 +202,7 @@ import Testing
     }
 
     @Test func noJobIsMadeForAKeyThatAWorkerIsDeleting() async throws {
-        try await F.with("remove_race") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)
@@ -245,7 +245,7 @@ import Testing
     }
 
     @Test func whatIsWantedAgainBeforeAWorkerCameStays() async throws {
-        try await F.with("remove_again") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)
@@ -268,7 +268,7 @@ import Testing
     }
 
     @Test func anInterruptionStopsNoDeletion() async throws {
-        try await F.with("remove_interrupted") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog, asset: "f1")
@@ -282,7 +282,7 @@ import Testing
     }
 
     @Test func aFileThatCannotBeDeletedIsTriedAgainAndSaysWhy() async throws {
-        try await F.with("remove_failed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)
@@ -312,7 +312,7 @@ import Testing
     }
 
     @Test func aScheduleHoldsNoDeletionBackButAPausedQueueDoes() async throws {
-        try await F.with("remove_closed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             try await fixture.submit(files(5...5), catalog: "later", notBefore: 4e9)
@@ -336,7 +336,7 @@ import Testing
     }
 
     @Test func housekeepingFindsCatalogsWithoutAJob() async throws {
-        try await F.with("remove_lost_job") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)
@@ -351,7 +351,7 @@ import Testing
     }
 
     @Test func whateverHasEndedIsRemoved() async throws {
-        try await F.with("remove_edges") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...4))
             let grant = try await fixture.lease()
             _ = try await fixture.report([

@@ -41,7 +41,7 @@ import Testing
 
     @Test(arguments: [nil, "f1"])
     func reportThatWorkersMayBeStoring(asset: String?) async throws {
-        try await F.with("storing_waits") { fixture in
+        try await F.with { fixture in
             let catalog = try await interrupted(fixture, by: "host-1")
             _ = try await apply(fixture, .remove, catalog, asset: asset)
             try await giveBack(fixture)
@@ -59,7 +59,7 @@ import Testing
 
     /// A file that cannot be deleted is tried again.
     @Test func reportRetries() async throws {
-        try await F.with("storing_retries") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             try await fixture.drain()
             try await beat(fixture, "host-1")
@@ -84,7 +84,7 @@ import Testing
 
     /// All workers of a private cluster's earlier run are gone: they store nothing.
     @Test func doNotWaitForWorkersOfAnEarlierRun() async throws {
-        try await F.with("storing_forgotten") { fixture in
+        try await F.with { fixture in
             let catalog = try await interrupted(fixture, by: "embedded-12-worker-1")
             try await fixture.queue.workers.forgetWorkers()
             // The next run's.
@@ -102,7 +102,7 @@ import Testing
 
     /// One that was seen until now may hold what it got before an interruption, whoever came since.
     @Test func waitForWorkersThatAreLeft() async throws {
-        try await F.with("storing_left") { fixture in
+        try await F.with { fixture in
             let catalog = try await interrupted(fixture, by: "host-1")
             try await fixture.queue.workers.forgetWorkers()
             // Its lease is over, and tidied; its requests may be on their way.

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func jobsThatWaitStartWhenALaterListLetsThem() async throws {
-        try await F.with("rights_sooner") { fixture in
+        try await F.with { fixture in
             var assets = files(1...2)
             assets[1].notBefore = try await now(fixture) + 3_600
             let catalog = try await fixture.submit(assets)
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func jobsThatAreReadyWaitWhenALaterListHoldsThemBack() async throws {
-        try await F.with("rights_later") { fixture in
+        try await F.with { fixture in
             var assets = files(1...2)
             let catalog = try await fixture.submit(assets)
             let first = try await fixture.lease(1)
@@ -53,7 +53,7 @@ import Testing
 
     /// A list that names no start time any more, and is never started.
     @Test func aListThatIsNotStartedLeavesNothingWaitingForEver() async throws {
-        try await F.with("rights_unstarted") { fixture in
+        try await F.with { fixture in
             var assets = files(1...1)
             assets[0].notBefore = try await now(fixture) + 3_600
             let catalog = try await fixture.submit(assets)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func whatARefusedAssetHasStoredIsDeleted() async throws {
-        try await F.with("rights_refused") { fixture in
+        try await F.with { fixture in
             var title = F.title("t")
             let catalog = try await fixture.submit([title])
             let grant = try await fixture.lease()
@@ -96,7 +96,7 @@ import Testing
 
     /// A list and its catalog that are each right. What was stored before stays until it expires.
     @Test func rightsThatContradictEachOtherAreRefused() async throws {
-        try await F.with("rights_contradictory") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             var assets = files(1...4)
             try await fixture.submit([assets[3]])
@@ -118,8 +118,88 @@ import Testing
         }
     }
 
+    @Test func rightsThatContradictThoseOfTheSiteAreRejected() async throws {
+        try await F.with { fixture in
+            let now = try await now(fixture)
+            var settings = SiteSettings(site: F.site)
+            (settings.adds, settings.notBefore) = (true, now + 1_000)
+            _ = try await fixture.queue.sites.configure(settings)
+            var assets = files(1...2)
+            (assets[0].expiresAt, assets[1].expiresAt) = (now + 1_000, now + 1_001)
+            let catalog = try await fixture.submit(assets)
+            let statuses = try await fixture.assets(of: catalog).sorted { $0.name < $1.name }
+            #expect(statuses.map(\.state) == [.failed, .ready])
+            #expect(statuses.map { $0.failure?.code } == [.inputRights, nil])
+            // The site's own may not contradict each other, whichever is set first.
+            (settings.notBefore, settings.expiresAt) = (nil, now + 999)
+            let rejected = settings
+            let error = await #expect(throws: Failure.self) {
+                try await fixture.queue.sites.configure(rejected)
+            }
+            #expect(error?.code == .inputRights)
+            let site = try #require(try await fixture.queue.sites.list().sites.first)
+            #expect(site.notBefore == now + 1_000 && site.expiresAt == nil)
+            settings.notBefore = 0
+            #expect(try await fixture.queue.sites.configure(settings).notBefore == nil)
+            // The site's end is the earlier one now, and nothing begins later.
+            try await fixture.submit(assets)
+            let later = try await fixture.assets(of: catalog)
+            #expect(later.allSatisfy { $0.state != .failed && $0.expiresAt == now + 999 })
+        }
+    }
+
+    @Test func aCatalogIsNotMovedBehindTheRightsOfItsAssets() async throws {
+        try await F.with { fixture in
+            let now = try await now(fixture)
+            var assets = files(1...2)
+            assets[0].expiresAt = now + 1_000
+            let catalog = try await fixture.submit(assets)
+            func move(to time: Double) async throws {
+                _ = try await fixture.queue.catalogs.selections.apply(
+                    SelectionAction(
+                        .reschedule, catalog: CatalogReference(catalog), notBefore: time))
+            }
+            let error = await #expect(throws: Failure.self) { try await move(to: now + 1_000) }
+            #expect(error?.code == .inputRights)
+            #expect(error?.message.contains("asset f1 ") == true)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).notBefore == nil)
+            try await move(to: now + 999)
+            try await move(to: 0)
+            // What is stored keeps its end, whenever the catalog may check it.
+            try await fixture.drain()
+            try await move(to: now + 2_000)
+        }
+    }
+
+    /// An asset that is under way when its list is submitted again with a later start.
+    @Test func anAssetUnderWayIsRejectedOnceItsRightsContradictEachOther() async throws {
+        try await F.with { fixture in
+            let now = try await now(fixture)
+            var assets = files(1...3)
+            for index in 0...1 { assets[index].expiresAt = now + 1_000 }
+            let catalog = try await fixture.submit(assets)
+            let grant = try await fixture.lease(1)
+            for _ in 1...2 {
+                try await fixture.submit(assets, notBefore: now + 1_000)
+                let statuses = try await fixture.assets(of: catalog).sorted { $0.name < $1.name }
+                #expect(statuses.map(\.state) == [.failed, .failed, .ready])
+                #expect(statuses.prefix(2).allSatisfy { $0.failure?.code == .inputRights })
+            }
+            #expect(try await heartbeat(fixture, grant).paused == grant.jobs.map(\.id))
+            #expect(try await fixture.lease().jobs.isEmpty)
+            try await fixture.submit(assets)
+            try await expectEnded(fixture, catalog, completed: 3, failed: 0)
+            // A check of what is stored may be late: that stays until it expires.
+            for _ in 1...2 {
+                try await fixture.submit(assets, notBefore: now + 1_000)
+                #expect(
+                    try await fixture.assets(of: catalog).allSatisfy { $0.state == .inProgress })
+            }
+        }
+    }
+
     @Test func manyExpireInBoundedSteps() async throws {
-        try await F.with("rights_many") { fixture in
+        try await F.with { fixture in
             var assets = files(1...3)
             for index in assets.indices { assets[index].expiresAt = 4e9 }
             let catalog = try await fixture.submit(assets)
@@ -139,7 +219,7 @@ import Testing
     }
 
     @Test func aCatalogThatFailsHoldsUpNoOther() async throws {
-        try await F.with("rights_failing") { fixture in
+        try await F.with { fixture in
             for catalog in ["one", "two"] {
                 var assets = files(1...1, in: catalog)
                 assets[0].expiresAt = 4e9

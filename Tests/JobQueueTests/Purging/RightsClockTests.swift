@@ -50,7 +50,7 @@ import Testing
             return try #require(seconds[0])
         }
         #expect(times == times.sorted() && Set(times).count == times.count)
-        try await F.with("rights_clock") { fixture in
+        try await F.with { fixture in
             let clock = try await QueueClock(fixture, at: times[0] - 3_600)
             func set(_ seconds: Double) async throws {
                 try await clock.set(seconds)

@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func anAssetIsNotLeasedBeforeItMayBegin() async throws {
-        try await F.with("rights_before") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             var assets = files(1...2)
             assets[1].notBefore = now + 3_600
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func filesAreDeletedWhenTheirRightsExpire() async throws {
-        try await F.with("rights_expire") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             var assets = files(1...3)
             assets[0].expiresAt = now + 100
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func aRunningAssetThatExpiresIsCancelledFirst() async throws {
-        try await F.with("rights_running") { fixture in
+        try await F.with { fixture in
             var assets = files(1...2)
             assets[0].expiresAt = try await now(fixture) + 100
             let catalog = try await submit(fixture, assets)
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test func anAssetIsKeptForATimeFromItsFirstCompletionOn() async throws {
-        try await F.with("rights_keep") { fixture in
+        try await F.with { fixture in
             var assets = files(1...2)
             assets[0].keepSeconds = 172_800
             let catalog = try await submit(fixture, assets, keepSeconds: 200_000)
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func theSitesTimeHoldsWhereItIsShorter() async throws {
-        try await F.with("rights_site") { fixture in
+        try await F.with { fixture in
             _ = try await fixture.submit([F.file("first")], catalog: "other")
             var settings = SiteSettings(site: F.site)
             settings.keepSeconds = 60
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test func aBoundedNumberOfSegmentsExpiresAtOnce() async throws {
-        try await F.with("rights_bounded") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             let assets = files(1...3).map { file in
                 var file = file
@@ -198,7 +198,7 @@ import Testing
     }
 
     @Test func whateverHasEndedExpires() async throws {
-        try await F.with("rights_edges") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             let assets = files(1...5).map { file in
                 var file = file

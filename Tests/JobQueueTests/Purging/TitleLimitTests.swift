@@ -39,7 +39,7 @@ import Testing
     private func remove(_ fixture: F, _ catalog: String, site: String = F.site) async throws {
         _ = try await fixture.queue.catalogs.selections.apply(
             SelectionAction(
-                .remove, catalog: CatalogReference(name: catalog, storageURL: site)))
+                .remove, catalog: CatalogReference(name: catalog, site: site)))
         try await RemovalTests.purge(fixture)
     }
 
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func aTitleIsFetchedSoOftenInAPeriod() async throws {
-        try await F.with("limit_fetches") { fixture in
+        try await F.with { fixture in
             let begin = 1_790_000_000.0
             let clock = try await QueueClock(fixture, at: begin)
             let asset = file("a", fetches: Self.month)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func aRefusedTitleIsRetried() async throws {
-        try await F.with("limit_retry") { fixture in
+        try await F.with { fixture in
             let once = FetchLimit(count: 1, periodSeconds: 100)
             // Two files of one licence.
             let assets = [
@@ -107,7 +107,7 @@ import Testing
 
     /// Its file lies there until it is removed.
     @Test func aTitleWhoseCheckFailedIsAtItsSite() async throws {
-        try await F.with("limit_checked") { fixture in
+        try await F.with { fixture in
             let asset = file("a", sites: 1)
             try await fetch(fixture, [asset])
             try await fixture.submit([asset])
@@ -124,12 +124,12 @@ import Testing
     /// A submission between a removal and its deletions is rejected: it keeps no file.
     @Test(arguments: [false, true])
     func whatWasToBeDeletedIsDeletedAfterARejection(isHeld: Bool) async throws {
-        try await F.with("limit_removing") { fixture in
+        try await F.with { fixture in
             let asset = file("a", fetches: FetchLimit(count: 1, periodSeconds: 1_000))
             #expect(try await fetch(fixture, [asset]) == ["a": "completed"])
             _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
-                    .remove, catalog: CatalogReference(name: "movies", storageURL: F.site)))
+                    .remove, catalog: CatalogReference(name: "movies", site: F.site)))
             let id = try await fixture.submit([asset])
             #expect(try await outcomes(fixture, id) == ["a": "rights.maxFetches"])
             try await fixture.pool.query(
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func theStrictestOfAssetCatalogAndSiteHolds() async throws {
-        try await F.with("limit_strictest") { fixture in
+        try await F.with { fixture in
             try await fetch(fixture, [F.file("x")], catalog: "other")
             var settings = SiteSettings(site: F.site)
             settings.maxFetches = FetchLimit(count: 1, periodSeconds: 100)
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test func aTitleIsAtSoManySites() async throws {
-        try await F.with("limit_sites") { fixture in
+        try await F.with { fixture in
             let asset = file("a", sites: 2)
             let sites = (1...3).map { "file:///srv/s\($0)" }
             // A copy without a limit counts.
@@ -181,7 +181,7 @@ import Testing
             // While workers delete it, it is there.
             _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
-                    .remove, catalog: CatalogReference(name: "movies", storageURL: sites[0])))
+                    .remove, catalog: CatalogReference(name: "movies", site: sites[0])))
             let id = try await fixture.submit([asset], site: sites[2])
             #expect(try await outcomes(fixture, id)["a"] == "rights.maxSites")
             try await RemovalTests.purge(fixture)
@@ -193,7 +193,7 @@ import Testing
 
     /// Wherever they are read: of an asset, of its event, and of a retry.
     @Test func rejectionsSayHowOftenAndWhere() async throws {
-        try await F.with("limit_messages") { fixture in
+        try await F.with { fixture in
             let sites = "maxSites: the title is at 1 other site; allowed: 1 in all."
             let fetches = "maxFetches: the title was fetched 1 time within 1 day; allowed: 1."
             let once = FetchLimit(count: 1, periodSeconds: 86_400)
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test func aLicenceNamesOneTitleOfSeveralURLs() async throws {
-        try await F.with("limit_licence") { fixture in
+        try await F.with { fixture in
             let first = try await fetch(
                 fixture, [file("a", title: "L")], site: "file:///srv/s1")
             #expect(first == ["a": "completed"])
@@ -229,7 +229,7 @@ import Testing
 
     /// Other POPs of an edge are no other site.
     @Test func anEdgeIsOneSite() async throws {
-        try await F.with("limit_pops") { fixture in
+        try await F.with { fixture in
             let asset = file("a", sites: 1, title: "L")
             let edge = "cache:http://edge.test?pop="
             for pop in ["192.0.2.1", "192.0.2.2"] {
@@ -242,7 +242,7 @@ import Testing
     }
 
     @Test func ofStartsAtTheSameTimeExactlySoManySucceed() async throws {
-        try await F.with("limit_race") { fixture in
+        try await F.with { fixture in
             let asset = file("a", fetches: FetchLimit(count: 1, periodSeconds: 60), sites: 3)
             var opened: [CatalogHandle] = []
             for number in 0..<6 {

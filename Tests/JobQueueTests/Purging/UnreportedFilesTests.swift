@@ -22,7 +22,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func goWithTheirCatalogAfterAnInterruptionOrACancellation(isInterrupted: Bool) async throws {
-        try await F.with("unreported_removed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...4))
             let grant = try await fixture.lease(3)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
@@ -53,7 +53,7 @@ import Testing
 
     /// What is fetched after all stays, and nothing is known of it twice.
     @Test func stayWhenTheirCatalogIsResumed() async throws {
-        try await F.with("unreported_resumed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             _ = try await fixture.lease(2)
             try await fixture.queue.catalogs.submissions.interrupt(catalog)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func goWhenTheirAssetGetsAnotherKey() async throws {
-        try await F.with("unreported_redefined") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             let grant = try await fixture.lease(1)
             try await fixture.submit(files(1...1, in: "others"))
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func ofALostWorkerGoWithTheirCatalog() async throws {
-        try await F.with("unreported_lost") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             _ = try await fixture.lease(1)
             try await fixture.expireLeases()
@@ -95,7 +95,7 @@ import Testing
 
     /// A worker that sends a large file to a bucket meanwhile does not publish it.
     @Test func areNotStoredAfterTheRemoval() async throws {
-        try await F.with("unreported_sending") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))
             let grant = try await fixture.lease(1)
             try await fixture.queue.catalogs.submissions.interrupt(catalog)

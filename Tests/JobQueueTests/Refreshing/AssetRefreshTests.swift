@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func anAssetIsRefreshedAfterItsTime() async throws {
-        try await F.with("asset_refresh") { fixture in
+        try await F.with { fixture in
             let refreshes = fixture.queue.files.assetRefreshes
             let list = [file("hourly", every: 3_600), file("daily", every: 86_400), file("never")]
             let catalog = try await fixture.submit(list)
@@ -69,7 +69,7 @@ import Testing
 
     /// Neither holds up the assets of others.
     @Test func whatCannotBeRefreshedIsLookedAtLater() async throws {
-        try await F.with("asset_refresh_not") { fixture in
+        try await F.with { fixture in
             let refreshes = fixture.queue.files.assetRefreshes
             let removed = try await fixture.submit([file("a", every: 3_600)], catalog: "removed")
             let opened = try await fixture.submit([file("b", every: 3_600)], catalog: "opened")
@@ -97,7 +97,7 @@ import Testing
 
     /// Coordinators look rarely, so a look repeats; but others of their chores wait meanwhile.
     @Test func aFullRoundIsRepeated() async throws {
-        try await F.with("asset_refresh_rounds") { fixture in
+        try await F.with { fixture in
             var refreshes = fixture.queue.files.assetRefreshes
             refreshes.catalogsPerRound = 1
             refreshes.postponedPerRound = 1
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func whatIsPostponedFillsARound() async throws {
-        try await F.with("asset_refresh_postponed") { fixture in
+        try await F.with { fixture in
             var refreshes = fixture.queue.files.assetRefreshes
             refreshes.postponedPerRound = 1
             let catalog = try await fixture.submit((1...3).map { file("f\($0)", every: 3_600) })
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func anAssetThatItsListNoLongerNamesKeepsNoOtherWaiting() async throws {
-        try await F.with("asset_refresh_left") { fixture in
+        try await F.with { fixture in
             let refreshes = fixture.queue.files.assetRefreshes
             let catalog = try await fixture.submit(
                 [file("left", every: 3_600), file("kept", every: 86_400)])
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func whatTheListSaysHasChangedIsRefreshed() async throws {
-        try await F.with("asset_modified") { fixture in
+        try await F.with { fixture in
             let refreshes = fixture.queue.files.assetRefreshes
             let names = ["same", "later", "first", "earlier"]
             func list(_ times: [Double?]) -> [AssetSubmission] {

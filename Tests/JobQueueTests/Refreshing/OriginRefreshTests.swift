@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func aFileIsDueWhenItsResponseIsNoLongerFresh() async throws {
-        try await F.with("origin_refresh") { fixture in
+        try await F.with { fixture in
             let names = ["hour", "none", "zero", "long"]
             let list = names.map { file($0, byOrigin: true) } + [file("fixed", every: 7_200)]
             _ = try await submit(fixture, list + [file("never")])
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func anAssetsOwnTimeHoldsInsteadOfItsCatalogs() async throws {
-        try await F.with("origin_refresh_catalog") { fixture in
+        try await F.with { fixture in
             let list = [
                 file("plain"), file("own", every: 7_200), file("origin", byOrigin: true),
             ]
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func aRefreshSetsTheNextTime() async throws {
-        try await F.with("origin_refresh_again") { fixture in
+        try await F.with { fixture in
             let catalog = try await submit(fixture, [file("a", byOrigin: true)])
             let fetch = try await fixture.lease()
             _ = try await fixture.report([done(fetch.jobs[0], fetch, fresh: 600)])
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func aTitleIsDueByItsManifest() async throws {
-        try await F.with("origin_refresh_title") { fixture in
+        try await F.with { fixture in
             var title = F.title("t")
             title.refreshByOrigin = true
             _ = try await submit(fixture, [title])
@@ -145,7 +145,7 @@ import Testing
 
     /// Neither of these ends its asset by itself.
     @Test func filesWithSidecarsAndLargeFilesAreDueByTheirOwnResponse() async throws {
-        try await F.with("origin_refresh_parts") { fixture in
+        try await F.with { fixture in
             var poster = file("poster", byOrigin: true)
             poster.sidecars = [
                 SidecarSubmission(

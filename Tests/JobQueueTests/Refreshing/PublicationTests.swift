@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func itIsGrantedOnceAndNothingTakesItAway() async throws {
-        try await F.with("publish_granted") { fixture in
+        try await F.with { fixture in
             let work = try await Refreshes(fixture, ["a", "b", "c"])
             // Without new bytes, or all that is listed, there is nothing to publish.
             #expect(try await work.request(staged: nil) == .rejected)
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func theNextWorkerOfAJobLearnsTheStagedFiles() async throws {
-        try await F.with("publish_lost") { fixture in
+        try await F.with { fixture in
             let work = try await Refreshes(fixture, ["a"])
             #expect(try await work.request(staged: 3) == .accepted)
             try await fixture.expireLeases()
@@ -145,7 +145,7 @@ import Testing
 
     /// A try that was lost before the publication was granted leaves nothing behind in the next one's.
     @Test func whatAnEarlierTryHandedInIsForgotten() async throws {
-        try await F.with("publish_forgotten") { fixture in
+        try await F.with { fixture in
             let work = try await Refreshes(fixture, ["a"])
             let file = RefreshedFile(
                 segment: try await work.files().files[0].segment,
@@ -170,7 +170,7 @@ import Testing
 
     /// A submission that drops or redefines an asset waits until it is published.
     @Test func aStartThatWouldTakeItAwayComesLater() async throws {
-        try await F.with("publish_start") { fixture in
+        try await F.with { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])
             #expect(try await work.request() == .accepted)
             // One that skips it does not wait.
@@ -194,7 +194,7 @@ import Testing
 
     /// If no worker can publish it, the asset is not complete: each file is checked next time.
     @Test func oneThatFailsForGoodLeavesTheAssetToBeChecked() async throws {
-        try await F.with("publish_failed") { fixture in
+        try await F.with { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])
             #expect(try await work.request() == .accepted)
             // A full disk uses up no try.
@@ -235,7 +235,7 @@ import Testing
 
     /// What lies under its key has no record any more, and is deleted with the asset nevertheless.
     @Test func oneThatFailsForGoodLeavesNoFileBehindItsAsset() async throws {
-        try await F.with("publish_removed") { fixture in
+        try await F.with { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])
             #expect(try await work.request() == .accepted)
             var grant = work.grant

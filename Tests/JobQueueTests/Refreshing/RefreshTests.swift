@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func whatAnOriginCallsItsBytesIsKept() async throws {
-        try await F.with("refresh_validators") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease()
             var reports = grant.jobs.map { F.done($0, grant) }
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func anAssetStaysCompleteWhateverItsRefreshDoes() async throws {
-        try await F.with("refresh") { fixture in
+        try await F.with { fixture in
             let names = ["a", "b", "c"]
             let catalog = try await fixture.submit(names.map { F.file($0) })
             try await fixture.drain()
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test func whatMayHealIsTriedAgainAndWhatIsLostComesBack() async throws {
-        try await F.with("refresh_retry") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             _ = try await refresh(fixture, catalog)
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func aTitleMayListOtherFilesThanBefore() async throws {
-        try await F.with("refresh_title") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let resolving = try await fixture.lease()
             func segment(_ ordinal: Int, _ name: String, _ role: SegmentRole) -> ResolvedSegment {
@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test func interruptedOrCancelledItIsWhatItWas() async throws {
-        try await F.with("refresh_interrupt") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             try await fixture.drain()
             _ = try await refresh(fixture, catalog)
@@ -247,7 +247,7 @@ import Testing
 
     /// Submitting it again keeps a running refresh, or ends it completely.
     @Test func aSubmissionMeanwhileKeepsWhatIsThere() async throws {
-        try await F.with("refresh_submit") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             try await fixture.drain()
             _ = try await refresh(fixture, catalog)
@@ -269,7 +269,7 @@ import Testing
 
     /// Another key is another file: the asset starts over, and its refresh ends.
     @Test func aSubmissionMeanwhileMayRedefineTheAsset() async throws {
-        try await F.with("refresh_redefine") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             _ = try await refresh(fixture, catalog)
@@ -285,7 +285,7 @@ import Testing
     }
 
     @Test func whatIsNotCompletedIsNotRefreshed() async throws {
-        try await F.with("refresh_lacking") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             let grant = try await fixture.lease()
             _ = try await fixture.report([

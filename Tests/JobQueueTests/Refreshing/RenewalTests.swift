@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func oneReadGivesAllThatWaitFreshURLs() async throws {
-        try await F.with("renewed") { fixture in
+        try await F.with { fixture in
             let (catalog, work) = try await Self.begin(fixture, 6)
             // One is done, three are refused in two reports, two are still fetched.
             _ = try await fixture.report([F.done(work.jobs[0], work)])
@@ -95,7 +95,7 @@ import Testing
     /// A title may end before the job that reads its manifest again. A start takes that job away: it would list the
     /// segments again.
     @Test func aStartEndsAReadThatOutlivedWhatWaitedForIt() async throws {
-        try await F.with("outlived") { fixture in
+        try await F.with { fixture in
             let (catalog, work) = try await Self.begin(fixture, 2)
             _ = try await fixture.report(
                 [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work)])
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func aURLThatIsListedAsBeforeEndsAsItWasRefused() async throws {
-        try await F.with("unchanged") { fixture in
+        try await F.with { fixture in
             let (catalog, work) = try await Self.begin(fixture, 3)
             _ = try await fixture.report(
                 [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work, "origin.http.401")])
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func aFreshURLThatIsRefusedHasNotExpired() async throws {
-        try await F.with("refused") { fixture in
+        try await F.with { fixture in
             let (catalog, work) = try await Self.begin(fixture, 2)
             _ = try await fixture.report(work.jobs.map { Self.refused($0, work) })
             try await Self.read(
@@ -151,7 +151,7 @@ import Testing
     /// expired by then too, is refused. In the second round both are in one report.
     @Test(arguments: [false, true])
     func segmentsRefusedAfterTheirListingAreReadAgain(together: Bool) async throws {
-        try await F.with("behind") { fixture in
+        try await F.with { fixture in
             let (catalog, work) = try await Self.begin(fixture, 3)
             _ = try await fixture.report(
                 [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work)])
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test func manifestsAreReadAFewTimesWithoutProgress() async throws {
-        try await F.with("bounded") { fixture in
+        try await F.with { fixture in
             let (_, first) = try await Self.begin(fixture, 1)
             var work = first
             for number in 1...3 {
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test func theFirstResultOfAJobCounts() async throws {
-        try await F.with("twice") { fixture in
+        try await F.with { fixture in
             let (_, work) = try await Self.begin(fixture, 1)
             _ = try await fixture.report(
                 [F.failed(work.jobs[0], work, "origin.http.502"), Self.refused(work.jobs[0], work)])
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test func cancellingInterruptingAndRetryingEndTheRead() async throws {
-        try await F.with("ended") { fixture in
+        try await F.with { fixture in
             for isCancelled in [true, false] {
                 let name = isCancelled ? "cancelled" : "interrupted"
                 let catalog = try await fixture.submit([F.title(name)], catalog: name)
@@ -262,7 +262,7 @@ import Testing
     }
 
     @Test func partsOfALargeSegmentGetFreshURLs() async throws {
-        try await F.with("parts") { fixture in
+        try await F.with { fixture in
             let (catalog, work) = try await Self.begin(fixture, 1)
             _ = try await fixture.queue.jobs.splits.split(
                 SplitRequest(

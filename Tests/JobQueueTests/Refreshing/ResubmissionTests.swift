@@ -10,7 +10,7 @@ import Testing
     typealias R = RenewalTests
 
     @Test func unlistedSegmentsFailAndTheNextStartReadsThemAgain() async throws {
-        try await F.with("unlisted") { fixture in
+        try await F.with { fixture in
             let (catalog, work) = try await R.begin(fixture, 3)
             _ = try await fixture.report(
                 [
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func aManifestWhoseOwnURLHasExpiredIsToBeSubmittedAgain() async throws {
-        try await F.with("resubmitted") { fixture in
+        try await F.with { fixture in
             var title = F.title("t")
             title.url += "?token=a&Expires=1700000000"
             let catalog = try await fixture.submit([title])
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func aFileIsToBeSubmittedAgain() async throws {
-        try await F.with("file") { fixture in
+        try await F.with { fixture in
             var file = F.file("f")
             file.url += "?X-Amz-Signature=a"
             let catalog = try await fixture.submit([file])
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func aSidecarWithAFreshSignatureIsNotFetchedAgain() async throws {
-        try await F.with("sidecars") { fixture in
+        try await F.with { fixture in
             func file(_ signature: String) -> AssetSubmission {
                 var file = F.file("f")
                 file.sidecars = ["a", "b"].map { name in

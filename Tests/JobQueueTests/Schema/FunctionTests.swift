@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func theyAreAppliedOnceWithTheirChecksum() async throws {
-        try await F.with("functions") { fixture in
+        try await F.with { fixture in
             let pool = fixture.pool
             let row = try await pool.query(
                 "SELECT checksum, applied_at::text FROM schema_functions"
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func anEditedTextIsApplied() async throws {
-        try await F.with("edited_functions") { fixture in
+        try await F.with { fixture in
             try await Migrations.migrate(fixture.pool, Self.functions(comment: "edited"))
             #expect(try await Self.source(fixture.pool).contains("edited"))
             try await Self.claims(fixture)
@@ -68,7 +68,7 @@ import Testing
 
     /// During a rolling update coordinators of the version before start too.
     @Test func anEarlierRevisionDoesNotReplaceALaterOne() async throws {
-        try await F.with("later_functions") { fixture in
+        try await F.with { fixture in
             let pool = fixture.pool
             let later = Functions.current.revision + 1
             try await Migrations.migrate(pool, Self.functions(later, comment: "later"))
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func ofManyThatStartAtOnceTheLatestStays() async throws {
-        try await F.with("racing_functions") { fixture in
+        try await F.with { fixture in
             let pool = fixture.pool
             let current = Functions.current.revision
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -100,7 +100,7 @@ import Testing
 
     /// A call that runs while its function is replaced ends as it began, and the next one is of the later revision.
     @Test func callsGoOnWhileTheyAreReplaced() async throws {
-        try await F.with("replaced_functions") { fixture in
+        try await F.with { fixture in
             let current = Functions.current.revision
             try await fixture.submit((0..<200).map { F.file("\($0)") })
             let claimed = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -123,7 +123,7 @@ import Testing
 
     /// Names are found in the same schema whoever calls: a replacement loses what was set by ALTER FUNCTION.
     @Test func theSearchPathOfReplacedOnesIsPinned() async throws {
-        try await F.with("pinned_functions") { fixture in
+        try await F.with { fixture in
             try await Migrations.migrate(fixture.pool, Self.functions(comment: "edited"))
             let unpinned = try await fixture.pool.query(
                 """
@@ -140,7 +140,7 @@ import Testing
     /// checksum of a later revision below; those before it are frozen once they are released.
     @Test func eachRevisionHasOneText() async throws {
         let checksums = [1: "93254556a045f7801322f783b11d1045216d2b1e5307a501a1974659fc27f9f5"]
-        try await F.with("revision") { fixture in
+        try await F.with { fixture in
             let sum = try await fixture.pool.query(
                 "SELECT encode(sha256(convert_to($1, 'UTF8')), 'hex')",
                 [.text(Functions.current.text)]

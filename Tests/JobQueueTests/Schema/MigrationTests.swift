@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func migrationsRunOnceHoweverManyStartThem() async throws {
-        try await F.with("migrate") { fixture in
+        try await F.with { fixture in
             let pool = fixture.pool
             try await pool.query("DROP SCHEMA \(try await Self.schema(pool)) CASCADE")
             let found = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func aNewerSchemaIsRefused() async throws {
-        try await F.with("newer") { fixture in
+        try await F.with { fixture in
             try await fixture.pool.query(
                 "INSERT INTO schema_migration (version, checksum) VALUES (9999, '')")
             #expect(try await Self.code(fixture.pool) == "cluster.schemaNewer")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func aVersionOfAnotherTextIsRefused() async throws {
-        try await F.with("edited") { fixture in
+        try await F.with { fixture in
             try await fixture.pool.query(
                 "UPDATE schema_migration SET checksum = repeat('0', 64) WHERE version = 1")
             #expect(try await Self.code(fixture.pool) == "cluster.schemaEdited")
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func aSchemaOfBeforeTheFirstReleaseIsRefusedAndKept() async throws {
-        try await F.with("unreleased") { fixture in
+        try await F.with { fixture in
             try await fixture.pool.query("ALTER TABLE schema_migration DROP COLUMN checksum")
             try await fixture.submit([F.file("a")])
             #expect(try await Self.code(fixture.pool) == "cluster.schemaUnreleased")
@@ -62,7 +62,7 @@ import Testing
 
     /// The frozen text lists what the tables of states and kinds list, and nothing else is listed.
     @Test func constraintsListWhatTheModelHas() async throws {
-        try await F.with("lists") { fixture in
+        try await F.with { fixture in
             let rows = try await fixture.pool.query(
                 """
                 SELECT conrelid::regclass::text || ' ' || regexp_replace(
@@ -134,7 +134,7 @@ import Testing
     /// PostgreSQL writes every index of a table again when a column that one of them names, be it
     /// in its condition, has changed: a fetch would write a dozen of them with each state.
     @Test func indexesOfAssetsNameNothingThatAFetchChanges() async throws {
-        try await F.with("hot") { fixture in
+        try await F.with { fixture in
             let named = try await fixture.pool.query(
                 """
                 SELECT DISTINCT a.attname FROM pg_index i

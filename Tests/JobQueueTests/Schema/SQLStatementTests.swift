@@ -73,7 +73,7 @@ import Testing
         let listings = AssetQuery.Order.allCases.flatMap { order in
             [false, true].map { SQL.Browsing.assets(by: order, isDescending: $0) }
         }
-        try await F.with("prepare") { fixture in
+        try await F.with { fixture in
             try await fixture.pool.withConnection { connection in
                 // Tables of one session.
                 for stage in [

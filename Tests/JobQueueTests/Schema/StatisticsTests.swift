@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func jobsAreFoundByTheirNumbersWithAnyStatistics() async throws {
-        try await F.with("statistics") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture)
             for (name, statement) in Self.statements {
                 let plan = try await Self.plan(of: statement, [:], fixture)
@@ -57,7 +57,7 @@ import Testing
     /// Of a title with thousands of segments the statistics may say that it has one: a removal joins no segments that it
     /// deletes with their results.
     @Test func removalsDoNotCompareEachSegmentWithEachResult() async throws {
-        try await F.with("removal_plan") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             for table in ["asset", "segment", "result"] {
@@ -88,7 +88,7 @@ import Testing
     @Test(arguments: [false, true]) func functionsReadNoOtherJobs(arePlannedBefore: Bool)
         async throws
     {
-        try await F.with("functions") { fixture in
+        try await F.with { fixture in
             if arePlannedBefore {
                 // Of each connection of the pool.
                 try await fixture.submit((0..<100).map { F.file("\($0)") }, catalog: "zeroth")
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func aReportReadsOnlyItsPartOfALease() async throws {
-        try await F.with("part_of_lease") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture)
             var grant = try await fixture.lease(1_000)
             grant.jobs = Array(grant.jobs.sorted { $0.id < $1.id }[400..<410])
@@ -223,7 +223,7 @@ import Testing
             ("lockJobs", .lockJobs), ("cancelJobs", .cancelJobs),
             ("lockDelayed", .lockDelayed), ("moveJobs", .moveJobs),
         ]
-        try await F.with("choice") { fixture in
+        try await F.with { fixture in
             for (name, statement) in statements {
                 let plan = try await Self.plan(of: statement.statement, known, fixture)
                 let whole = plan.joined(separator: "\n")

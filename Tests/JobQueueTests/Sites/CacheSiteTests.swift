@@ -44,7 +44,7 @@ import Testing
 
     /// Nothing is stored, so that no directory has a checksum file.
     @Test func noJobWritesAChecksumFile() async throws {
-        try await QueueFixture.with("cache_checksums") { fixture in
+        try await QueueFixture.with { fixture in
             let catalog = try await fixture.submit([QueueFixture.file("a")], site: Self.site)
             func expectEnded() async throws {
                 try await fixture.fold()
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func eachPassIsRecordedByPOP() async throws {
-        try await QueueFixture.with("cache_passes") { fixture in
+        try await QueueFixture.with { fixture in
             let files = ["a", "b"].map { QueueFixture.file($0) }
             let catalog = try await fixture.submit(files, site: Self.site)
             let jobs = try await serve(fixture) { _ in
@@ -129,7 +129,7 @@ import Testing
 
     /// A second pass requests what the first one has completed.
     @Test func whatHasFailedIsLeftOutOnDemand() async throws {
-        try await QueueFixture.with("cache_dead") { fixture in
+        try await QueueFixture.with { fixture in
             let files = ["a", "b"].map { QueueFixture.file($0) }
             let catalog = try await fixture.submit(files, site: Self.site)
             while true {
@@ -159,7 +159,7 @@ import Testing
 
     /// Nothing lies there that could be deleted, so a title that has failed is at no site.
     @Test func nothingIsHeldForDeletion() async throws {
-        try await QueueFixture.with("cache_held") { fixture in
+        try await QueueFixture.with { fixture in
             var title = QueueFixture.title("t")
             (title.maxSites, title.title) = (1, "L")
             let catalog = try await fixture.submit(
@@ -207,7 +207,7 @@ import Testing
     }
 
     @Test func whatOnlyStorageHasIsRefused() async throws {
-        try await QueueFixture.with("cache_refused") { fixture in
+        try await QueueFixture.with { fixture in
             let queue = fixture.queue
             let catalog = try await fixture.submit([QueueFixture.file("a")], site: Self.site)
             func expectRefused(_ body: () async throws -> Void) async {
@@ -226,7 +226,9 @@ import Testing
             var settings = SiteSettings(site: Self.site)
             settings.quotaBytes = 1 << 30
             await expectRefused { [settings] in _ = try await queue.sites.configure(settings) }
-            settings.quotaBytes = 0
+            (settings.quotaBytes, settings.expiresAt) = (0, 4e9)
+            await expectRefused { [settings] in _ = try await queue.sites.configure(settings) }
+            settings.expiresAt = 0
             settings.maximumBytesPerSecond = 1 << 20
             _ = try await queue.sites.configure(settings)
             var rights = CatalogSubmission(name: "rights", storageURL: Self.site)

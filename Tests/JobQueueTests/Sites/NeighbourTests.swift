@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func whatTheFirstSiteHasStoredIsFetchedFromThere() async throws {
-        try await F.with("neighbours") { fixture in
+        try await F.with { fixture in
             let catalogs = try await Self.submit(fixture, [F.file("a b?"), F.file("b")])
             try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).lease == nil)
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test func whatANeighbourDoesNotServeComesFromTheOrigin() async throws {
-        try await F.with("neighbour_fails") { fixture in
+        try await F.with { fixture in
             _ = try await Self.submit(fixture, [F.file("a")])
             let grant = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func aNeighbourInCooldownIsNotWaitedFor() async throws {
-        try await F.with("neighbour_cools") { fixture in
+        try await F.with { fixture in
             _ = try await Self.submit(fixture, [F.file("a")])
             let grant = try await Self.lease(fixture, Self.first)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
@@ -152,7 +152,7 @@ import Testing
 
     /// No site waits for ever, whatever becomes of the first one.
     @Test(arguments: End.allCases) func noSiteWaitsForAnAbsentNeighbour(_ end: End) async throws {
-        try await F.with("neighbour_\(end)") { fixture in
+        try await F.with { fixture in
             let (first, _) = try await Self.submit(fixture, [F.file("a")])
             try await fixture.queue.origins.neighbours.release()
             #expect(try await Self.lease(fixture, Self.second).lease == nil)
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func aNeighbourThatWorksIsWaitedFor() async throws {
-        try await F.with("neighbour_works") { fixture in
+        try await F.with { fixture in
             _ = try await Self.submit(fixture, [F.file("a"), F.file("b")])
             // It holds one job, for longer than anybody is waited for.
             _ = try await Self.lease(fixture, Self.first, 1)
@@ -196,7 +196,7 @@ import Testing
 
     /// What runs keeps its neighbours until the next submission starts.
     @Test func openingASubmissionLeavesTheNeighboursOfTheRunningOne() async throws {
-        try await F.with("neighbour_opened") { fixture in
+        try await F.with { fixture in
             _ = try await Self.submit(fixture, [F.file("a")])
             let next = try await Self.open(fixture, Self.second, neighbours: nil)
             try await fixture.queue.origins.neighbours.release()
@@ -217,7 +217,7 @@ import Testing
 
     /// A start holds the rows of its neighbours for as long as it takes.
     @Test func noSiteWaitsForAStart() async throws {
-        try await F.with("neighbour_locked") { fixture in
+        try await F.with { fixture in
             _ = try await Self.submit(fixture, [F.file("a")])
             _ = try await Self.lease(fixture, Self.first)
             try await Self.age(fixture, seconds: 10)
@@ -239,7 +239,7 @@ import Testing
     /// Playlists show whether the media is the same.
     @Test(arguments: [true, false])
     func aTitleIsFetchedFromANeighbourWithTheSameManifest(_ isSame: Bool) async throws {
-        try await F.with("neighbour_title_\(isSame)") { fixture in
+        try await F.with { fixture in
             _ = try await Self.submit(fixture, [F.title("t")])
             try await Self.resolve(fixture, Self.first, "1")
             try await fixture.queue.origins.neighbours.release()
@@ -283,7 +283,7 @@ import Testing
 
     /// The third site waits for the second one where the first one has failed.
     @Test func anyOfSeveralNeighboursWillDo() async throws {
-        try await F.with("neighbours_three") { fixture in
+        try await F.with { fixture in
             _ = try await Self.submit(fixture, [F.file("a")])
             let third = "file:///srv/edge-c"
             try await Self.set("http://edge-b.test", fixture, of: Self.second)
@@ -310,7 +310,7 @@ import Testing
     }
 
     @Test func sitesAreNamedOnceAndKnown() async throws {
-        try await F.with("neighbour_unknown") { fixture in
+        try await F.with { fixture in
             let failure = try await #require(throws: Failure.self) {
                 _ = try await Self.open(fixture, Self.second, neighbours: ["file:///srv/none"])
             }

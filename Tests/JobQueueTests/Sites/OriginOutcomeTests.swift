@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func aFailingMirrorCoolsDownAndTheMainOriginDoesNot() async throws {
-        try await F.with("mirrorFails") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 100)
             let grant = try await fixture.lease(20)
             _ = try await fixture.report(
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func aMirrorsAnswersDoNotCountForTheMainOrigin() async throws {
-        try await F.with("mirrorServes") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 100)
             let grant = try await fixture.lease(30)
             _ = try await fixture.report(
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func whatFailedBeforeAMirrorServedIsRemembered() async throws {
-        try await F.with("failedBefore") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 30)
             let grant = try await fixture.lease(30)
             let results = grant.jobs.prefix(20).map { job in
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func retryAfterCoolsTheOriginThatSentIt() async throws {
-        try await F.with("whoSaidIt") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 10)
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test func eachChangeOfACircuitBreakerIsSeen() async throws {
-        try await F.with("breaker_edges") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 200)
             func trip() async throws -> LeaseGrant {
                 try await fixture.skipDelays()
@@ -204,7 +204,7 @@ import Testing
 
     /// Large files and manifests as well.
     @Test func whateverAnOriginServesClosesItsBreaker() async throws {
-        try await F.with("anythingHeals") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             let job = try #require(grant.jobs.first)
@@ -234,7 +234,7 @@ import Testing
 
     /// A hostile redirector names as many as it likes.
     @Test func thereAreOnlySoManyThatNoListNames() async throws {
-        try await F.with("unlisted_bound") { fixture in
+        try await F.with { fixture in
             var settings = fixture.queue.settings
             settings.maxUnlistedOrigins = 150
             let queue = JobQueue(pool: fixture.pool, settings: settings)
@@ -259,7 +259,7 @@ import Testing
     }
 
     @Test func whatNoListNamesIsForgottenWhenThereIsNothingToRemember() async throws {
-        try await F.with("unlisted_forgotten") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 30)
             let grant = try await fixture.lease()
             let names = ["old", "cooling", "recent", "limited", "named"].map { "http://\($0).test" }

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func sharesOfConnectionsNeverExceedTheLimit() async throws {
-        try await F.with("shares") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 2_000)
             try await Self.limit(fixture, "max_connections = 4")
             let workers = (0..<3).map { _ in WorkerID.random() }
@@ -56,7 +56,7 @@ import Testing
 
     /// A worker whose reports are missing, as one of an earlier version's, goes by no grant that is older than a lease.
     @Test func whatIsNotReportedIsFreeAfterALease() async throws {
-        try await F.with("silent") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 2_000)
             try await Self.limit(fixture, "max_connections = 4")
             let workers = (0..<2).map { _ in WorkerID.random() }
@@ -83,7 +83,7 @@ import Testing
 
     /// Each user has a connection: there are no more users than connections.
     @Test func whoeverCanHaveNothingGetsNoJobs() async throws {
-        try await F.with("few") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 2_000)
             try await Self.limit(fixture, "max_connections = 2")
             let workers = (0..<3).map { _ in WorkerID.random() }
@@ -107,7 +107,7 @@ import Testing
 
     /// An empty lane whose origin has limits makes no worker a user.
     @Test func aClaimWithoutJobsLeavesNoQuota() async throws {
-        try await F.with("vain") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 3)
             try await Self.limit(fixture, "max_connections = 2")
             let first = try await fixture.lease(3)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func aWorkerThatHoldsNothingHasNoShare() async throws {
-        try await F.with("released") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 200)
             try await Self.limit(fixture, "max_connections = 1")
             let first = try await fixture.lease(4)
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test func requestsASecondAreSharedOutWhole() async throws {
-        try await F.with("rates") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 500)
             try await Self.limit(fixture, "requests_per_second = 5")
             let workers = (0..<3).map { _ in WorkerID.random() }
@@ -166,7 +166,7 @@ import Testing
 
     /// All by the short way: the long one is one transaction, and ends with the resolution that is refused.
     @Test func resultsOfOriginsWhoseJobsLieBetweenEachOtherAllCount() async throws {
-        try await F.with("between") { fixture in
+        try await F.with { fixture in
             let files = (0..<40).map { number in
                 AssetSubmission(
                     name: "\(number)", url: "http://o\(number % 3).test/\(number)", kind: .file,
@@ -196,7 +196,7 @@ import Testing
 
     /// Of the origins of a catalog those count that are still to serve something.
     @Test func anOriginThatHasServedAllDoesNotHideTheOthers() async throws {
-        try await F.with("served") { fixture in
+        try await F.with { fixture in
             let well = AssetSubmission(
                 name: "well", url: "http://well.test/a", kind: .file, key: "well.test/a")
             try await fixture.submit((0..<30).map { F.file("\($0)") } + [well])
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test func twentyFailuresInARowLeaveAnOriginAloneUntilOneJobSucceeds() async throws {
-        try await F.with("breaker") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 100)
             let grant = try await fixture.lease(20)
             _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, "origin.connect") })
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test func aCatalogOfAnOriginThatStaysDownEnds() async throws {
-        try await F.with("down") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 60)
             var rounds = 0
             while rounds < 200 {
@@ -275,7 +275,7 @@ import Testing
 
     /// Its last cooldown has ended, but nothing has arrived: followers must not read that it responds again.
     @Test func aFailingOriginIsReportedUntilSomethingArrives() async throws {
-        try await F.with("failing") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture, 40)
             let issue = {
                 try await fixture.queue.workers.clusterStatus().catalogs.first {

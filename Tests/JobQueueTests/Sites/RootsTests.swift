@@ -33,7 +33,7 @@ import Testing
     /// Of few queues, which are kept in mind, and of many, which are looked up.
     @Test(arguments: [2, 12])
     func aWorkerGetsJobsOfSitesWithinItsRootsOnly(sites: Int) async throws {
-        try await QueueFixture.with("roots_claims") { fixture in
+        try await QueueFixture.with { fixture in
             for number in 0..<sites {
                 try await fixture.submit(
                     [QueueFixture.file("a\(number)")], catalog: "c\(number)",
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func aRefusedSiteIsLeftToOtherWorkers() async throws {
-        try await QueueFixture.with("roots_refused") { fixture in
+        try await QueueFixture.with { fixture in
             try await fixture.submit([QueueFixture.file("a")])
             let first = try await Self.lease(fixture, roots: nil)
             let job = try #require(first.jobs.first)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func aSubmissionThatNoWorkerMayWriteIsRefused() async throws {
-        try await QueueFixture.with("roots_submission") { fixture in
+        try await QueueFixture.with { fixture in
             // There is no worker yet: it waits.
             let early = try await fixture.submit(
                 [QueueFixture.file("a")], site: "file:///srv/early")

@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func whatIsDamagedIsTriedAgainAndNothingElse() async throws {
-        try await QueueFixture.with("audit_repair") { fixture in
+        try await QueueFixture.with { fixture in
             let catalog = try await fixture.submit(["a", "b"].map { QueueFixture.file($0) })
             _ = try await fixture.drain()
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
@@ -95,7 +95,7 @@ import Testing
 
     /// What is damaged lies at the edge, although it is recorded no longer.
     @Test func whatCannotBeRepairedGoesWithItsAsset() async throws {
-        try await QueueFixture.with("audit_removed") { fixture in
+        try await QueueFixture.with { fixture in
             let catalog = try await fixture.submit([QueueFixture.file("a")])
             _ = try await fixture.drain()
             let audit = try await leased(fixture)
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test func aReportWithoutTheLeaseChangesNothing() async throws {
-        try await QueueFixture.with("audit_stale") { fixture in
+        try await QueueFixture.with { fixture in
             try await fixture.submit([QueueFixture.file("a")])
             _ = try await fixture.drain()
             let audit = try await leased(fixture)
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test func eachChangeOfAnAuditIsSeen() async throws {
-        try await QueueFixture.with("audit_edges") { fixture in
+        try await QueueFixture.with { fixture in
             try await fixture.submit([QueueFixture.file("a")])
             _ = try await fixture.drain()
             let audits = fixture.queue.sites.audits
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test func aRepeatedReportCountsOnce() async throws {
-        try await QueueFixture.with("audit_repeated") { fixture in
+        try await QueueFixture.with { fixture in
             try await fixture.submit(["a", "b"].map { QueueFixture.file($0) })
             _ = try await fixture.drain()
             let audit = try await leased(fixture)
@@ -208,7 +208,7 @@ import Testing
     }
 
     @Test func aKeyOfTwoCatalogsIsWhatWasStoredLast() async throws {
-        try await QueueFixture.with("audit_shared") { fixture in
+        try await QueueFixture.with { fixture in
             let first = try await fixture.submit([QueueFixture.file("a")], catalog: "one")
             _ = try await fixture.drain()
             try await fixture.submit([QueueFixture.file("a")], catalog: "two")
@@ -242,7 +242,7 @@ import Testing
     }
 
     @Test func filesThatAreToBeDeletedAreNotForeign() async throws {
-        try await QueueFixture.with("audit_unneeded") { fixture in
+        try await QueueFixture.with { fixture in
             let catalog = try await fixture.submit(["a", "b"].map { QueueFixture.file($0) })
             _ = try await fixture.drain()
             var action = SelectionAction(.remove, catalog: CatalogReference(catalog))
@@ -260,7 +260,7 @@ import Testing
     }
 
     @Test func anOrderlyEndIsNoTryAndNoAuditWaitsForEver() async throws {
-        try await QueueFixture.with("audit_waits") { fixture in
+        try await QueueFixture.with { fixture in
             try await fixture.submit([QueueFixture.file("a")])
             _ = try await fixture.drain()
             let audits = fixture.queue.sites.audits
@@ -290,7 +290,7 @@ import Testing
     }
 
     @Test func whatARepairFetchesAgainIsNoFailureOfTheDay() async throws {
-        try await QueueFixture.with("audit_figures") { fixture in
+        try await QueueFixture.with { fixture in
             try await fixture.submit(["a", "b"].map { QueueFixture.file($0) })
             _ = try await fixture.drain()
             let audit = try await leased(fixture)

@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func anotherSiteContinues() async throws {
-        try await F.with("faultElsewhere") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let grant = try await fixture.lease()
             try await fixture.submit([F.file("x")], catalog: "other", site: "file:///srv/other")
@@ -56,7 +56,7 @@ import Testing
 
     /// One file that is too long for what is left does not keep its site from the others.
     @Test func whatDoesNotFitWaitsAlone() async throws {
-        try await F.with("noRoom") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let grant = try await fixture.lease()
             let long = grant.jobs[0].key
@@ -87,7 +87,7 @@ import Testing
 
     /// What did not fit comes behind what was not tried yet, which may.
     @Test func whatDoesNotFitKeepsNothingBack() async throws {
-        try await F.with("noRoomBehind") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let first = try await fixture.lease(2)
             _ = try await fixture.report(first.jobs.map { F.failed($0, first, "storage.noRoom") })
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func whatDoesNotFitIsTriedOnceAMinute() async throws {
-        try await F.with("noRoomAgain") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             for _ in 0..<9 {
                 let grant = try await fixture.lease()
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func runningTransfersReduceTheQuota() async throws {
-        try await F.with("quotaUnderWay") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<4).map { F.file("f\($0)") })
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 25
@@ -143,7 +143,7 @@ import Testing
 
     /// Changes of several sites lock them in one order, whatever the order of their names.
     @Test func severalSitesAreLockedInTheOrderOfTheirNumbers() async throws {
-        try await F.with("siteLocks") { fixture in
+        try await F.with { fixture in
             for name in ["a", "b"] {
                 try await fixture.submit(
                     [F.file(name)], catalog: name, site: "file:///srv/\(name)")
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test func theReasonIsShownAndTheSiteResumesByItself() async throws {
-        try await F.with("faultShown") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await fail(try await fixture.lease(), fixture)
             #expect(try await fixture.lease(as: .random()).lease == nil)
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test func triesBackOffAndResumeContinuesAtOnce() async throws {
-        try await F.with("faultAgain") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             var seconds: [Int64] = []
             for _ in 1...6 {
@@ -256,7 +256,7 @@ import Testing
     }
 
     @Test func aSiteWhoseQuotaIsUsedUpWaitsUntilThereIsMore() async throws {
-        try await F.with("quota") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<4).map { F.file("f\($0)") })
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 25

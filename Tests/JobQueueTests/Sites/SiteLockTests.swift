@@ -11,7 +11,7 @@ import Testing
 
     /// Statements that lock jobs lock the site's row after them.
     @Test func addingASiteThatExistsLocksItLast() async throws {
-        try await F.with("site_lock") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "storage.noRoom")])

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func aSiteHasTheNameThatItIsAddedWith() async throws {
-        try await QueueFixture.with("site_names") { fixture in
+        try await QueueFixture.with { fixture in
             let sites = fixture.queue.sites
             let named = try await sites.configure(Self.added("file:///srv/one", "edge-1"))
             #expect(named.queue == "edge-1" && named.storageURL == "file:///srv/one")

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func aFailureWithoutJobsEndsByAProbe() async throws {
-        try await F.with("probe") { fixture in
+        try await F.with { fixture in
             let id = try await Self.fail(fixture)
             #expect(try await Self.unprobed(fixture) == nil)
             try await Self.pass(6, fixture)
@@ -82,7 +82,7 @@ import Testing
 
     /// Another worker fails after the one that tried the site and before the report of that.
     @Test func aLostReportIsMadeUpFor() async throws {
-        try await F.with("probe_lost") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<2).map { F.file("f\($0)") })
             let other = WorkerID.random()
             let grant = try await fixture.lease(as: other)
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test func probesBackOffWhileTheyFail() async throws {
-        try await F.with("probe_again") { fixture in
+        try await F.with { fixture in
             let id = try await Self.fail(fixture, "storage.io")
             let message = try await Self.site(fixture).fault
             try await Self.pass(6, fixture)
@@ -139,7 +139,7 @@ import Testing
 
     /// Workers that fail keep no other from its turn, and one that is alone is asked again.
     @Test func eachWorkerHasItsTurn() async throws {
-        try await F.with("probe_turns") { fixture in
+        try await F.with { fixture in
             let id = try await Self.fail(fixture)
             try await Self.pass(6, fixture)
             try await Self.pass(6, fixture)
@@ -179,7 +179,7 @@ import Testing
 
     /// An operator who pauses a queue may want to unmount its site; a schedule is about origins.
     @Test func aPausedQueueIsNotProbedAndAClosedSiteIs() async throws {
-        try await F.with("probe_paused") { fixture in
+        try await F.with { fixture in
             let id = try await Self.fail(fixture)
             try await Self.pass(6, fixture)
             try await Self.pass(6, fixture)
@@ -199,7 +199,7 @@ import Testing
 
     /// Its end is seen in the database.
     @Test func aQuotaThatIsUsedUpIsNotProbed() async throws {
-        try await F.with("probe_quota") { fixture in
+        try await F.with { fixture in
             _ = try await Self.fail(fixture)
             try await fixture.pool.query(
                 """

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func workersShareEquallyAndTakeWhatOthersLeave() async throws {
-        try await F.with("site_shares") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<50).map { F.file("f\($0)") })
             let site = try await Self.bound(fixture, 9_000)
             var workers = (0..<3).map { _ in Worker() }
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func aChangeReachesWorkersWithTheirNextHeartbeat() async throws {
-        try await F.with("site_change") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<50).map { F.file("f\($0)") })
             var workers = [Worker(), Worker()]
             for index in 0..<2 { try await Self.lease(fixture, &workers[index]) }
@@ -137,7 +137,7 @@ import Testing
     /// the site may have: the largest limit since all acknowledged the present one.
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func sharesNeverSumToMore(seed: UInt64) async throws {
-        try await F.with("site_random") { fixture in
+        try await F.with { fixture in
             var random = SeededRandom(seed: seed)
             try await fixture.submit((0..<300).map { F.file("f\($0)") })
             var bound: Int64 = 10_000

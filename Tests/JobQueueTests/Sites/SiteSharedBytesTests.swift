@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func aFileOfTwoCatalogsCountsUntilTheSecondIsRemoved() async throws {
-        try await F.with("shared_files") { fixture in
+        try await F.with { fixture in
             let first = try await store(fixture, 1...3, in: "first")
             #expect(try await counted(fixture) == 30)
             let second = try await store(fixture, 2...4, in: "second")
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func filesOfTwoCatalogsThatGoTogetherAreGivenBack() async throws {
-        try await F.with("shared_gone") { fixture in
+        try await F.with { fixture in
             let first = try await store(fixture, 1...3, in: "first")
             let second = try await store(fixture, 1...3, in: "second")
             let third = try await store(fixture, 4...5, in: "third")
@@ -97,7 +97,7 @@ import Testing
 
     /// Of one catalog.
     @Test func aSegmentOfTwoTitlesCountsOnce() async throws {
-        try await F.with("shared_segment") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.title("t"), F.title("u")])
             let grant = try await fixture.lease()
             for job in grant.jobs {
@@ -123,7 +123,7 @@ import Testing
 
     /// Before a site is paused, its files are counted.
     @Test func aQuotaIsNotUsedUpByFilesThatAreShared() async throws {
-        try await F.with("shared_quota") { fixture in
+        try await F.with { fixture in
             _ = try await store(fixture, 1...3, in: "first")
             try await set(fixture, quota: 35)
             _ = try await store(fixture, 1...3, in: "second")
@@ -142,7 +142,7 @@ import Testing
 
     /// Before assets are evicted, files are counted.
     @Test func filesThatAreSharedEvictNothing() async throws {
-        try await F.with("shared_evicted") { fixture in
+        try await F.with { fixture in
             _ = try await store(fixture, 1...30, in: "first")
             _ = try await store(fixture, 1...30, in: "second")
             try await set(fixture, quota: 620, evict: .leastRecentlyWanted)

@@ -58,7 +58,7 @@ import Testing
 
     /// A full site that is checked again is as full as before, file by file.
     @Test func aSubmissionAgainLeavesWhatIsStored() async throws {
-        try await F.with("stored_again") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...3))
             try await fixture.drain()
             #expect(try await used(fixture) == 30)
@@ -84,7 +84,7 @@ import Testing
 
     /// Full with a catalog that was submitted again: another one waits.
     @Test func aFullSiteStaysFullWhileItIsCheckedAgain() async throws {
-        try await F.with("stored_full") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(files(1...3))
             try await fixture.drain()
             try await fixture.submit(files(1...3))
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func whatLeftItsListCountsUntilItIsDeleted() async throws {
-        try await F.with("stored_left") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...4))
             try await fixture.drain()
             try await fixture.submit(files(3...5))
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func whatCannotBeDeletedCounts() async throws {
-        try await F.with("stored_kept") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...2))
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog)
@@ -141,7 +141,7 @@ import Testing
 
     /// The files of a title whose manifest is read again, until it is complete.
     @Test func whatIsPutAsideCounts() async throws {
-        try await F.with("stored_aside") { fixture in
+        try await F.with { fixture in
             var title = F.title("t")
             try await fixture.submit([title])
             try await resolve(fixture, ["a1.ts", "a2.ts", "both.ts", "main.m3u8"])
@@ -167,7 +167,7 @@ import Testing
 
     /// The files of all selections, each once, while the manifest is the same.
     @Test func anotherSelectionOfTracksCountsSharedFilesOnce() async throws {
-        try await F.with("stored_tracks") { fixture in
+        try await F.with { fixture in
             func select(_ height: Int64?, _ media: [String]) async throws {
                 var submission = CatalogSubmission(name: "movies", storageURL: F.site)
                 if let height {
@@ -212,7 +212,7 @@ import Testing
 
     /// A file that one catalog leaves to another goes with the second.
     @Test func whatAnotherCatalogNeedsIsCountedThere() async throws {
-        try await F.with("stored_shared") { fixture in
+        try await F.with { fixture in
             let first = try await fixture.submit(files(1...1))
             try await fixture.drain()
             let second = try await fixture.submit(files(1...1), catalog: "second")
@@ -229,7 +229,7 @@ import Testing
 
     /// Of an asset that its list no longer names, and that was being checked when it left.
     @Test func anEvictionFreesWhatItSays() async throws {
-        try await F.with("stored_evicted") { fixture in
+        try await F.with { fixture in
             let old = try await fixture.submit(files(1...3))
             try await fixture.drain()
             // A check of the first has failed, the second was not checked again.

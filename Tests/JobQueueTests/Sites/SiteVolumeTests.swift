@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func theFirstWorkerRecordsIt() async throws {
-        try await F.with("volume_first") { fixture in
+        try await F.with { fixture in
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let first = try await fixture.lease(1)
             let second = try await fixture.lease(1)
@@ -45,7 +45,7 @@ import Testing
 
     /// A worker without a job of a site cannot report its volume.
     @Test func aLeaseOfTheSiteIsNeeded() async throws {
-        try await F.with("volume_lease") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
             try await fixture.submit([F.file("x")], catalog: "other", site: "file:///srv/other")
@@ -68,7 +68,7 @@ import Testing
 
     /// Wherever the recorded volume was last found; another volume's file system is none of the site's.
     @Test func theFileSystemOfTheVolumeIsRecorded() async throws {
-        try await F.with("volume_file_system") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
             let (one, other) = (VolumeID.random(), VolumeID.random())
@@ -103,7 +103,7 @@ import Testing
 
     /// A worker that finds a site's volume again ends the fault at once, before the next job is leased.
     @Test func aFoundVolumeEndsTheFault() async throws {
-        try await F.with("volume_found") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "storage.otherVolume")])
@@ -127,7 +127,7 @@ import Testing
 
     /// A worker that finds another volume pauses the site, uses up no attempt, and an operator may accept it.
     @Test func anAcceptedVolumeIsRecordedAgain() async throws {
-        try await F.with("volume_accept") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let first = try await fixture.lease()
             let (one, other) = (VolumeID.random(), VolumeID.random())
@@ -155,7 +155,7 @@ import Testing
 
     /// Two paths of one directory, as a symlink is one, have one mark.
     @Test func twoSitesWithCatalogsNeverHaveOneVolume() async throws {
-        try await F.with("volume_shared") { fixture in
+        try await F.with { fixture in
             let other = "file:///srv/link"
             let catalog = try await fixture.submit([F.file("a")])
             let first = try await fixture.lease()
@@ -195,7 +195,7 @@ import Testing
 
     /// Sites that an earlier version accepted on one directory: the later one waits.
     @Test func sitesThatHaveOneVolumeAlreadyAreFound() async throws {
-        try await F.with("volume_shared_before") { fixture in
+        try await F.with { fixture in
             let other = "file:///srv/link"
             try await fixture.submit([F.file("a")])
             try await fixture.submit([F.file("x")], catalog: "other", site: other)

@@ -30,7 +30,7 @@ import Testing
 
     /// No worker reads those of the first one, and they are due for longer.
     @Test func aQueueWithManyDueSourcesKeepsNoOtherWaiting() async throws {
-        try await F.with("source_calls") { fixture in
+        try await F.with { fixture in
             let far = try await setSources(
                 fixture, Self.most + 1, of: "far", site: "file:///srv/far")
             let near = try await setSources(fixture, 3, of: "near", site: F.site)

@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func whatIsGoneStaysGoneUnlessItsEntryIsNewOrAnotherOne() async throws {
-        try await F.with("source_gone") { fixture in
+        try await F.with { fixture in
             var expiring = F.file("expired")
             expiring.keepSeconds = 3_600
             let removed = signed("removed", "1")
@@ -131,9 +131,28 @@ import Testing
         }
     }
 
+    @Test func changedRightsOfASiteBringNothingBack() async throws {
+        try await F.with { fixture in
+            let list = [F.file("removed"), F.file("kept")]
+            let catalog = try await fixture.submit(list)
+            try await setSource(fixture, catalog)
+            try await fixture.drain()
+            _ = try await apply(fixture, .remove, catalog, asset: "removed")
+            try await RemovalTests.purge(fixture)
+            var settings = SiteSettings(site: F.site)
+            settings.keepSeconds = 3_600
+            settings.expiresAt = 4_102_444_800
+            _ = try await fixture.queue.sites.configure(settings)
+            try await read(fixture, catalog, [list])
+            try await RemovalTests.purge(fixture)
+            #expect(
+                try await states(fixture, catalog) == ["removed": .removed, "kept": .completed])
+        }
+    }
+
     /// Who submits a list wants all of it.
     @Test func aSubmissionFetchesAgainWhatIsGone() async throws {
-        try await F.with("source_submitted") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             _ = try await apply(fixture, .remove, catalog, asset: "a")
@@ -145,7 +164,7 @@ import Testing
     }
 
     @Test func aHalfReadListBlocksNothing() async throws {
-        try await F.with("source_half") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             try await fixture.drain()
             try await setSource(fixture, catalog)
@@ -179,7 +198,7 @@ import Testing
 
     /// A report whose answer was lost is sent again.
     @Test func aListIsAppliedOnce() async throws {
-        try await F.with("source_once") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             try await setSource(fixture, catalog)
@@ -216,7 +235,7 @@ import Testing
     }
 
     @Test func aReadingThatCouldNotStartKeepsNoLaterOneWaiting() async throws {
-        try await F.with("source_not_started") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             try await setSource(fixture, catalog)
@@ -248,7 +267,7 @@ import Testing
     }
 
     @Test func aReadingThatIsRequestedDuringAnotherFollowsIt() async throws {
-        try await F.with("source_again") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             try await setSource(fixture, catalog)

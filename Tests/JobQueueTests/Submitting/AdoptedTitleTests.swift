@@ -46,7 +46,7 @@ import Testing
     private static let segments = ["cdn.test/t/0.ts", "cdn.test/t/1.ts"]
 
     @Test func whatNoDigestDescribesIsLookedFor() async throws {
-        try await F.with("adopted_title") { fixture in
+        try await F.with { fixture in
             let title = Self.adopted(F.title("t"), [Self.poster, Self.described])
             let catalog = try await fixture.submit([title])
             try await resolve(fixture)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aTitleThatWasResolvedBeforeIsAdopted() async throws {
-        try await F.with("adopted_later") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.title("t")])
             try await resolve(fixture)
             let (grant, none) = try await looked(fixture)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func aFileIsDescribedAndItsSidecarsAreLookedFor() async throws {
-        try await F.with("adopted_sidecars") { fixture in
+        try await F.with { fixture in
             var file = Self.adopted(F.file("a"), [Self.poster])
             file.found = FoundFile(bytes: 7, sha256: F.digest(of: "a"), modified: 1_700_000_000)
             try await fixture.submit([file, F.file("b")])

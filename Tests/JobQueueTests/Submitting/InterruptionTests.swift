@@ -16,7 +16,7 @@ import Testing
     /// Only its SHA256SUMS is left, which whoever runs next writes.
     @Test(arguments: [false, true])
     func aCatalogWithoutOpenAssetsEnds(isFailed: Bool) async throws {
-        try await F.with("interruption_ended") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...3).map { F.file("f\($0)") })
             let grant = try await fixture.lease()
             _ = try await fixture.report(
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func aCatalogWithOpenAssetsIsInterrupted() async throws {
-        try await F.with("interruption_open") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...3).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -51,7 +51,7 @@ import Testing
 
     /// What was interrupted of it is removed: nothing of it is left to do.
     @Test func aRemovalOfTheRestEndsIt() async throws {
-        try await F.with("interruption_removed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...3).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })

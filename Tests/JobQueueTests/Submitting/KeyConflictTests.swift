@@ -41,7 +41,7 @@ struct KeyConflictTests {
             ),
         ])
     func withinACatalog(first: String, second: String, key: String) async throws {
-        try await QueueFixture.with("key_conflict") { fixture in
+        try await QueueFixture.with { fixture in
             let catalog = try await fixture.submit([
                 Self.file("first", first, key: key), Self.file("second", second, key: key),
                 Self.file("third", first, key: key), QueueFixture.file("other"),
@@ -58,7 +58,7 @@ struct KeyConflictTests {
 
     @Test("another catalog of the site holds the key, of another site it does not")
     func acrossCatalogs() async throws {
-        try await QueueFixture.with("key_conflict_catalogs") { fixture in
+        try await QueueFixture.with { fixture in
             let first = Self.file("a", "http://h/m/n", key: "h/m/n")
             let second = Self.file("b", "http://h/m//n?secret=s", key: "h/m/n")
             _ = try await fixture.submit([first], catalog: "one")
@@ -82,7 +82,7 @@ struct KeyConflictTests {
 
     @Test("a new signature in another catalog is the same object")
     func signatures() async throws {
-        try await QueueFixture.with("key_conflict_signed") { fixture in
+        try await QueueFixture.with { fixture in
             let queries = ["Expires=1&Signature=c", "Expires=2&Signature=d", "X-Amz-Signature=e"]
             for (number, query) in queries.enumerated() {
                 let catalog = try await fixture.submit(
@@ -100,7 +100,7 @@ struct KeyConflictTests {
 
     @Test("of two catalogs with other tokens one completes; the same catalog may have a new one")
     func tokens() async throws {
-        try await QueueFixture.with("key_conflict_tokens") { fixture in
+        try await QueueFixture.with { fixture in
             func asset(_ token: String) -> AssetSubmission {
                 Self.file("dl", "http://h/dl?token=\(token)", key: "h/dl")
             }
@@ -156,7 +156,7 @@ struct KeyConflictTests {
     func agreement(left: String, right: String) async throws {
         let urls = [left, right].map { "http://h/\($0)" }
         let isSame = SignedQuery.isSameObject(Array(urls[0].utf8), Array(urls[1].utf8))
-        try await QueueFixture.with("key_conflict_agreement") { fixture in
+        try await QueueFixture.with { fixture in
             _ = try await fixture.submit([Self.file("a", urls[0], key: "h/a")], catalog: "one")
             let two = try await fixture.submit(
                 [Self.file("a", urls[1], key: "h/a")], catalog: "two")
@@ -168,7 +168,7 @@ struct KeyConflictTests {
 
     @Test("refused assets are checked again by the next start and by a retry")
     func checkedAgain() async throws {
-        try await QueueFixture.with("key_conflict_anew") { fixture in
+        try await QueueFixture.with { fixture in
             let first = Self.file("a", "http://h/m/n", key: "h/m/n")
             let second = Self.file("b", "http://h/m//n", key: "h/m/n")
             let catalog = try await fixture.submit([first, second])
@@ -185,7 +185,7 @@ struct KeyConflictTests {
 
     @Test("a sidecar's key counts as its asset's own")
     func sidecars() async throws {
-        try await QueueFixture.with("key_conflict_sidecars") { fixture in
+        try await QueueFixture.with { fixture in
             var asset = Self.file("film", "http://h/film", key: "h/film")
             asset.sidecars = [
                 SidecarSubmission(
@@ -203,7 +203,7 @@ struct KeyConflictTests {
 
     @Test("a title that lists what another asset has under its key is refused when it is resolved")
     func titles() async throws {
-        try await QueueFixture.with("key_conflict_title") { fixture in
+        try await QueueFixture.with { fixture in
             _ = try await fixture.submit(
                 [
                     Self.file("same", "http://cdn.test/t/0.ts", key: "cdn.test/t/0.ts"),
@@ -232,7 +232,7 @@ struct KeyConflictTests {
 
     @Test("of two catalogs that start at once one is refused")
     func atOnce() async throws {
-        try await QueueFixture.with("key_conflict_race") { fixture in
+        try await QueueFixture.with { fixture in
             for round in 0..<10 {
                 let urls = ["http://h/\(round)/n", "http://h/\(round)//n"]
                 var handles: [CatalogHandle] = []

@@ -55,7 +55,7 @@ import Testing
         let isSame = SignedQuery.isSameObject(
             Array(first.utf8), Array(second.utf8), KeyQueryRules(Self.rules))
         #expect(isSame == areOne)
-        try await F.with("key_query") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(
                 fixture, [Self.file("1", first, key: "h/q"), Self.file("2", second, key: "h/q")])
             let codes = try await fixture.assets(of: catalog).map { $0.failure?.code.rawValue }
@@ -65,7 +65,7 @@ import Testing
 
     @Test("submitted again with another session nothing is fetched again")
     func resubmission() async throws {
-        try await F.with("key_query_again") { fixture in
+        try await F.with { fixture in
             let assets = { (session: Int, token: String) in
                 var title = F.title("t")
                 title.url = "http://h/t/main.m3u8?session=\(session)"
@@ -127,7 +127,7 @@ import Testing
 
     @Test("a title's segments read again with another session keep their results")
     func segments() async throws {
-        try await F.with("key_query_segments") { fixture in
+        try await F.with { fixture in
             var title = F.title("t")
             title.url = "http://h/t/main.m3u8?session=1"
             _ = try await Self.submit(fixture, [title])

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func anotherChoiceOfTracksKnowsWhatIsThere() async throws {
-        try await F.with("known_choice") { fixture in
+        try await F.with { fixture in
             try await submit(fixture)
             try await resolve(fixture, ["low.ts", "high.ts"], isWritten: false)
             #expect(try await work(fixture) == [])
@@ -102,7 +102,7 @@ import Testing
 
     /// Media may be repackaged under the same URLs: old and new segments do not mix.
     @Test func whatBelongsToAnotherManifestIsFetched() async throws {
-        try await F.with("known_packaged") { fixture in
+        try await F.with { fixture in
             try await submit(fixture)
             try await resolve(fixture, ["low.ts", "high.ts"])
             try await work(fixture)
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func whatWasInterruptedIsKnownAsFarAsItCame() async throws {
-        try await F.with("known_interrupted") { fixture in
+        try await F.with { fixture in
             try await submit(fixture)
             try await resolve(fixture, ["low.ts", "high.ts"])
             let grant = try await fixture.lease(1)
@@ -139,7 +139,7 @@ import Testing
 
     /// A manifest that is put aside once more before it was stored again still lies there.
     @Test func whatWasPutAsideTwiceGoesWithItsTitle() async throws {
-        try await F.with("known_removed") { fixture in
+        try await F.with { fixture in
             try await submit(fixture)
             try await resolve(fixture, ["low.ts"])
             try await work(fixture)
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func anotherCatalogOfTheSiteKnowsToo() async throws {
-        try await F.with("known_catalogs") { fixture in
+        try await F.with { fixture in
             try await submit(fixture)
             try await resolve(fixture, ["low.ts", "high.ts"])
             try await work(fixture)
@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test func filesOfAnotherCatalogAreKnown() async throws {
-        try await F.with("known_files") { fixture in
+        try await F.with { fixture in
             let digests = [F.digest(of: "1"), F.digest(of: "2")]
             try await submit(
                 fixture, [F.file("a"), F.file("b"), F.file("c", sha256: digests[0])])
@@ -193,7 +193,7 @@ import Testing
 
     /// The origin is asked whether what others stored is still right: without a validator there is no asking.
     @Test func whatCannotBeAskedForIsFetched() async throws {
-        try await F.with("known_unasked") { fixture in
+        try await F.with { fixture in
             try await submit(fixture, [F.file("a")])
             let grant = try await fixture.lease()
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test func whatIsForgottenIsForgotten() async throws {
-        try await F.with("known_forgotten") { fixture in
+        try await F.with { fixture in
             try await submit(fixture)
             try await resolve(fixture, ["low.ts"])
             try await work(fixture)

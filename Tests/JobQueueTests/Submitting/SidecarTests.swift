@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func anAssetDoesWithoutThoseThatAreNotRequired() async throws {
-        try await F.with("sidecars") { fixture in
+        try await F.with { fixture in
             let assets = [with([Self.poster, Self.metadata]), F.file("b")]
             let catalog = try await fixture.submit(assets)
             let keys = try await run(fixture, failing: Self.poster.key)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func anAssetFailsWithOneThatIsRequired() async throws {
-        try await F.with("sidecar_required") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([with([Self.poster, Self.metadata])])
             _ = try await run(fixture, failing: Self.metadata.key)
             let asset = try await fixture.assets(of: catalog)[0]
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func thoseOfATitleComeWithItsSegments() async throws {
-        try await F.with("sidecar_title") { fixture in
+        try await F.with { fixture in
             let title = with([Self.poster], F.title("t"))
             let catalog = try await fixture.submit([title])
             let resolve = try await fixture.lease()
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func theyAreNotAskedOfTheMirrorsOfTheirFile() async throws {
-        try await F.with("sidecar_mirrors") { fixture in
+        try await F.with { fixture in
             var asset = with([Self.metadata])
             asset.mirrors = ["http://mirror.test/a"]
             try await fixture.submit([asset])
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func changedOnesInTheNextListAreFetchedAgain() async throws {
-        try await F.with("sidecars_changed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([with([Self.poster])])
             try await fixture.drain()
             try await fixture.submit([with([Self.metadata])])
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func whatIsKnownOfAnAssetsOwnFileOutlastsOtherSidecars() async throws {
-        try await F.with("sidecars_kept") { fixture in
+        try await F.with { fixture in
             let file = F.file("a")
             let catalog = try await fixture.submit([with([Self.poster])])
             try await fixture.drain()
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func aRunningAssetKeepsItsResultsWhenItsSidecarsChange() async throws {
-        try await F.with("sidecars_midway") { fixture in
+        try await F.with { fixture in
             let title = F.title("t")
             let catalog = try await fixture.submit([with([Self.poster], title)])
             let resolve = try await fixture.lease()

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func aLargeFileIsFetchedInPartsAndVerified() async throws {
-        try await F.with("split") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let total = 2 * Self.part + 5
@@ -71,7 +71,7 @@ import Testing
         arguments: ["content.changed", "origin.rangeMismatch", "integrity.multipartMismatch"]
             as [FailureCode])
     func partsOfDifferentVersionsAreFetchedAgain(code: FailureCode) async throws {
-        try await F.with("changed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             var starts = 0
             for _ in 1...20 {
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func theVerificationHasTheOriginsDigestsOfTheWhole() async throws {
-        try await F.with("stated") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             var request = Self.request(
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func aFileThatTheDiskLostIsFetchedAgainWithoutAnAttempt() async throws {
-        try await F.with("syncFailed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             for _ in 1...6 {
                 let grant = try await fixture.lease()
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test func aFileInPartsCountsInTheQuotaWithAllOfThem() async throws {
-        try await F.with("splitQuota") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("large"), F.file("other")])
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 5 * Self.part
@@ -174,7 +174,7 @@ import Testing
 
     /// Paused any sooner, it would never be put together.
     @Test func aFileInPartsThatUsesTheQuotaUpIsPutTogether() async throws {
-        try await F.with("splitFits") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 2 * Self.part
@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test func whatWasBegunOfAFileIsToBeRemovedWhenItStartsOver() async throws {
-        try await F.with("previous_multipart") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             #expect(grant.jobs.map(\.abandonedMultipart) == [nil])
@@ -213,7 +213,7 @@ import Testing
     }
 
     @Test func filesLargerThanTheSpaceWaitWithoutAnAttempt() async throws {
-        try await F.with("outgrown") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("unsaid")])
             for _ in 1...5 {
                 let grant = try await fixture.lease()
@@ -232,7 +232,7 @@ import Testing
     }
 
     @Test func partsThatAskTogetherForANewStartGetOne() async throws {
-        try await F.with("together") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let request = Self.request(
@@ -251,7 +251,7 @@ import Testing
     }
 
     @Test func aLengthThatWasLearnedOfTheOldObjectIsNotThatOfTheNew() async throws {
-        try await F.with("redefinedSplit") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             var other = F.file("large")
@@ -294,7 +294,7 @@ import Testing
     }
 
     @Test func aLengthThatWasLearnedIsNotTheLists() async throws {
-        try await F.with("learned") { fixture in
+        try await F.with { fixture in
             var known: [Int64?] = []
             var file = F.file("large")
             known.append(try await Self.finish(file, fixture, splits: true))

@@ -48,7 +48,7 @@ import Testing
 
     /// More starts than the pool has connections wait, and other requests are answered.
     @Test func waitingStartsLeaveTheConnectionsToOthers() async throws {
-        try await F.with("start_turns") { fixture in
+        try await F.with { fixture in
             var handles: [CatalogHandle] = []
             for number in 0..<10 { handles.append(try await Self.open("c\(number)", fixture)) }
             let (all, queue) = (handles, fixture.queue)
@@ -88,7 +88,7 @@ import Testing
     /// Ctrl-C in the submitter while its start waits: the interruption does not wait with it, and
     /// the start has no effect afterwards.
     @Test func aStartWhoseSubmitterHasLeftEnds() async throws {
-        try await F.with("start_left") { fixture in
+        try await F.with { fixture in
             let handle = try await Self.open("movies", fixture)
             let submissions = fixture.queue.catalogs.submissions
             try await Self.holdingKeys(of: handle, fixture) {

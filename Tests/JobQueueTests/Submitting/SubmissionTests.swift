@@ -9,7 +9,7 @@ import Testing
     typealias F = QueueFixture
 
     @Test func aSecondSubmissionChecksWhatIsThere() async throws {
-        try await F.with("again") { fixture in
+        try await F.with { fixture in
             let assets = [F.file("a"), F.file("b")]
             let catalog = try await fixture.submit(assets)
             try await fixture.drain()
@@ -30,7 +30,7 @@ import Testing
 
     /// Also where other catalogs, and segments without a result, are reported together with them.
     @Test func resultsOfASecondSubmissionReplaceThoseOfTheFirst() async throws {
-        try await F.with("replaced_results") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
             try await fixture.drain()
             let catalog = try await fixture.submit([F.file("a"), F.file("b"), F.file("c")])
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func anAssetThatIsNoLongerNamedStaysOut() async throws {
-        try await F.with("dropped") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
             let catalog = try await fixture.submit([F.file("b")])
             let jobs = try await fixture.drain()
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func anAssetWithAnotherDigestStartsOver() async throws {
-        try await F.with("redefined") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             let digest = String(repeating: "c", count: 64)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func anInterruptedCatalogResumes() async throws {
-        try await F.with("interrupt") { fixture in
+        try await F.with { fixture in
             let assets = (1...4).map { F.file("f\($0)") }
             let catalog = try await fixture.submit(assets)
             let grant = try await fixture.lease(2)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func startingTwiceMakesNoSecondJob() async throws {
-        try await F.with("twice") { fixture in
+        try await F.with { fixture in
             let handle = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
             // A batch whose answer was lost is sent again.
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func aStartReportsAssetsThatAreNoLongerListed() async throws {
-        try await F.with("left") { fixture in
+        try await F.with { fixture in
             func start(_ names: [String]) async throws -> Int? {
                 let handle = try await fixture.queue.catalogs.submissions.open(
                     CatalogSubmission(name: "c", storageURL: F.site))
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func anOvertakenSubmissionIsRefused() async throws {
-        try await F.with("overtaken") { fixture in
+        try await F.with { fixture in
             let old = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
             let new = try await fixture.queue.catalogs.submissions.open(
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func aDirectoryOfTwoCatalogsListsTheFilesOfBoth() async throws {
-        try await F.with("shared") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")], catalog: "one")
             try await fixture.drain()
             try await fixture.submit([F.file("b")], catalog: "two")
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test func sitesHaveQueuesOfTheirOwn() async throws {
-        try await F.with("sites") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")], site: "file:///srv/edge/one")
             try await fixture.submit([F.file("a")], site: "file:///srv/edge/two")
             let grant = try await fixture.queue.jobs.claims.lease(
@@ -177,7 +177,7 @@ import Testing
     // MARK: Retention
 
     @Test func oldCatalogsAreForgottenAndNothingElse() async throws {
-        try await F.with("forget") { fixture in
+        try await F.with { fixture in
             let other = [F.file("b"), F.title("t")]
             let old = try await fixture.submit([F.file("a")], catalog: "old")
             try await fixture.drain()
@@ -233,7 +233,7 @@ import Testing
 
     /// One would delete and replace what the other has recorded.
     @Test func sitesInABucketHaveNoObjectsInCommon() async throws {
-        try await F.with("buckets") { fixture in
+        try await F.with { fixture in
             func code(_ url: String) async -> FailureCode? {
                 do {
                     _ = try await fixture.queue.catalogs.submissions.open(
@@ -256,7 +256,7 @@ import Testing
 
     /// Audits of the outer one would find the inner one's files, which no record of it knows.
     @Test func noSiteLiesInAnother() async throws {
-        try await F.with("nested") { fixture in
+        try await F.with { fixture in
             func code(_ url: String, adds: Bool = false) async -> FailureCode? {
                 do {
                     if adds {
@@ -297,7 +297,7 @@ import Testing
 
     /// The options of commands have other names than the API's fields.
     @Test func aNestedSiteIsNamed() async throws {
-        try await F.with("nested_named") { fixture in
+        try await F.with { fixture in
             func open(_ url: String) async throws(Failure) {
                 _ = try await fixture.queue.catalogs.submissions.open(
                     CatalogSubmission(name: "movies", storageURL: url))

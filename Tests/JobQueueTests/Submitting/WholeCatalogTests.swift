@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: Work.allCases) func hasItsTime(_ work: Work) async throws {
-        try await F.with("wholeCatalog") { fixture in
+        try await F.with { fixture in
             let handle = try await fixture.queue.catalogs.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site, priority: 5))
             try await fixture.queue.catalogs.submissions.add(

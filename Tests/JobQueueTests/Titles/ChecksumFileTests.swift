@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func oneListServesAllCatalogsThatWaitForIt() async throws {
-        try await F.with("hundred") { fixture in
+        try await F.with { fixture in
             var catalogs: [CatalogID] = []
             for number in 1...100 {
                 catalogs.append(
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func aCatalogEndsWhileAnotherFillsItsDirectory() async throws {
-        try await F.with("busy") { fixture in
+        try await F.with { fixture in
             let busy = try await fixture.submit(
                 (1...50).map { F.file("b\($0)") }, catalog: "busy", priority: 1)
             let first = try await fixture.submit([F.file("a")], catalog: "first", priority: 9)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func whatEndsAfterAListWasReadHasItWrittenAgain() async throws {
-        try await F.with("later") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")], catalog: "one")
             try await Self.fetchAll(fixture)
             let first = try await fixture.lease()
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func eachChangeOfADirectorysPartIsSeen() async throws {
-        try await F.with("checksum_edges") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.file("a")])
             try await Self.fetchAll(fixture)
             let first = try await fixture.lease()
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func aTurnEndsWithItsLeaseItsFailureOrItsReturn() async throws {
-        try await F.with("turns") { fixture in
+        try await F.with { fixture in
             for name in ["one", "two"] {
                 try await fixture.submit([F.file(name)], catalog: name)
             }
@@ -221,7 +221,7 @@ import Testing
 
     /// A heartbeat notifies its worker, which may write until then.
     @Test func aWriterWhoseCatalogIsInterruptedHasTimeToNotice() async throws {
-        try await F.with("interrupted") { fixture in
+        try await F.with { fixture in
             // With an asset that is still to be fetched, or the catalog would have ended.
             var later = F.file("later/c")
             later.notBefore = 4_000_000_000
@@ -251,7 +251,7 @@ import Testing
     /// Workers that write, die, sleep and give back in any order: what lies there in the end lists everything.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func theLastListIsCompleteInAnyOrder(seed: UInt64) async throws {
-        try await F.with("order") { fixture in
+        try await F.with { fixture in
             var random = SeededRandom(seed: seed)
             var submitted: [String] = []
             var file: [String] = []

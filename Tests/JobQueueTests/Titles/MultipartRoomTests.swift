@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aCancelledOneIsRemovedByTheNextWorkerOfItsSite() async throws {
-        try await F.with("roomCancelled") { fixture in
+        try await F.with { fixture in
             let begun = try await Begun(fixture)
             try await cancel(fixture, begun.catalog)
             try await fixture.queue.housekeeping.multipartFiles.release()
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func oneThatFailedWaitsAnHourForItsRetry() async throws {
-        try await F.with("roomFailed") { fixture in
+        try await F.with { fixture in
             let begun = try await Begun(fixture)
             let (grant, code) = (begun.others, "origin.http.404" as FailureCode)
             _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, code) })
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func oneWhoseFileIsAnotherNowIsRemoved() async throws {
-        try await F.with("roomRedefined") { fixture in
+        try await F.with { fixture in
             let begun = try await Begun(fixture)
             var file = F.file("large")
             file.url = "http://origin.test/other"
@@ -120,7 +120,7 @@ import Testing
 
     /// They count with the whole file already, whichever worker has them.
     @Test func thePartsThatOthersFetchCountOnceInAQuota() async throws {
-        try await F.with("roomTwice") { fixture in
+        try await F.with { fixture in
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 10 * Self.part
             let begun = try await Begun(fixture)

@@ -73,7 +73,7 @@ import Testing
     private static let gone = [segments[1].key: FailureCode.originHTTP404]
 
     @Test func aTitleIsResolvedAgainWithoutItsLostFile() async throws {
-        try await F.with("optional_rendition") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             try await Self.fetch(fixture, Self.segments, lost: Self.gone)
             let waiting = try await fixture.assets(of: catalog)[0]
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func withoutTheOptionATitleFails() async throws {
-        try await F.with("needed_rendition") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture, nil)
             try await Self.fetch(fixture, Self.segments, lost: Self.gone)
             #expect(try await fixture.assets(of: catalog)[0].state == .failed)
@@ -130,7 +130,7 @@ import Testing
     /// No origin is the reason.
     @Test(arguments: [FailureCode.storagePathRefused, .manifestChanged])
     func anotherFailureEndsTheTitle(code: FailureCode) async throws {
-        try await F.with("other_failure") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             try await Self.fetch(
                 fixture, Self.segments, lost: [Self.segments[1].key: code], isLastTry: true)
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test func aFileThatIsLostAgainEndsTheTitle() async throws {
-        try await F.with("lost_again") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             try await Self.fetch(fixture, Self.segments, lost: Self.gone)
             #expect(try await fixture.queue.jobs.optionalRenditions.leaveOut() == 1)
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test func aResolutionThatCannotDoWithoutItEndsTheTitle() async throws {
-        try await F.with("unresolved_rendition") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             try await Self.fetch(fixture, Self.segments, lost: Self.gone)
             #expect(try await fixture.queue.jobs.optionalRenditions.leaveOut() == 1)
@@ -179,7 +179,7 @@ import Testing
     }
 
     @Test func aRequiredSidecarIsNoRendition() async throws {
-        try await F.with("sidecar_rendition") { fixture in
+        try await F.with { fixture in
             let key = "origin.test/p.jpg"
             let catalog = try await Self.submit(
                 fixture,

@@ -16,7 +16,7 @@ extension RecordingTests {
     /// A clock that becomes wrong is named, although the asset has as many warnings as it keeps;
     /// neither a repeated request nor a later reading counts it again.
     @Test func aLaterWarningIsStoredOnce() async throws {
-        try await F.with("recording_warnings") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             let rules: [ManifestRule] = [
                 .dashOrder, .dashIdentifier, .dashWidth, .dashNumber, .dashRange,

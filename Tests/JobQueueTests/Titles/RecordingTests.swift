@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func aReloadThatIsRepeatedAddsNothingTwice() async throws {
-        try await F.with("recording_repeated") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             let (lost, none) = try await Self.reload(fixture)
             #expect(none == nil)
@@ -132,7 +132,7 @@ import Testing
 
     /// Of a file that grows: a failure has nothing to do with other ranges of it.
     @Test func aByteRangeIsAFileOfItsOwn() async throws {
-        try await F.with("recording_range") { fixture in
+        try await F.with { fixture in
             try await Self.submit(fixture)
             let (grant, _) = try await Self.reload(fixture)
             var batch = Self.batch(fixture, grant, [1, 2])
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func thePlaylistIsWrittenAfterTheLastSegment() async throws {
-        try await F.with("recording_end") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             try await Self.found(fixture, [1, 2])
             try await Self.found(fixture, [3], hasEnded: true)
@@ -247,7 +247,7 @@ import Testing
     }
 
     @Test func anMPDIsWrittenAfterTheLastSegment() async throws {
-        try await F.with("recording_mpd") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             let track = RecordedPeriod.Track(
                 number: 0, timescale: 1, offset: 0, isNumbered: false)
@@ -290,7 +290,7 @@ import Testing
 
     /// Each divides a run of the timeline.
     @Test func lostSegmentsFillAnMPD() async throws {
-        try await F.with("recording_lost") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             for (times, lost) in [([0, 4], 30_000), ([8], 40_000), ([12], 40_000)] {
                 let (grant, _) = try await Self.reload(fixture)
@@ -307,7 +307,7 @@ import Testing
     }
 
     @Test func aTitleThatBringsNothingNewEnds() async throws {
-        try await F.with("recording_unchanged") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             try await Self.found(fixture, [1])
             #expect(try await Self.fetch(fixture).count == 1)
@@ -327,7 +327,7 @@ import Testing
     }
 
     @Test func whatJoinsIsNamedOnce() async throws {
-        try await F.with("recording_joined") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             for (number, names) in [["two", "one"], ["one", "three"], [], ["two"]].enumerated() {
                 let (grant, _) = try await Self.reload(fixture)
@@ -355,7 +355,7 @@ import Testing
     }
 
     @Test func anotherTimeDoesNotBeginItAgain() async throws {
-        try await F.with("recording_until") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture, until: 4_000_000_000)
             try await Self.found(fixture, [1])
             #expect(try await Self.submit(fixture, until: 5_000_000_000) == catalog)
@@ -374,7 +374,7 @@ import Testing
     }
 
     @Test func whatIsRemovedIsForgotten() async throws {
-        try await F.with("recording_removed") { fixture in
+        try await F.with { fixture in
             let catalog = try await Self.submit(fixture)
             try await Self.found(fixture, [1, 2])
             _ = try await Self.fetch(fixture)

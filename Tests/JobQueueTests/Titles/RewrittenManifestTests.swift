@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func aRewrittenManifestGoesToWhoHoldsItsJob() async throws {
-        try await F.with("rewritten_manifests") { fixture in
+        try await F.with { fixture in
             _ = try await submit(fixture, nil)
             let first = try await resolved(fixture, contents: [nil, "#EXTM3U\n\"ä\"\n"])
             #expect(first.verdicts == [.accepted])
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func otherOptionsResolveTheTitlesAgain() async throws {
-        try await F.with("title_options") { fixture in
+        try await F.with { fixture in
             var options = TitleOptions()
             options.tracks.maximumHeight = 720
             let catalog = try await submit(fixture, options)
@@ -98,7 +98,7 @@ import Testing
 
     /// Warnings about a title's manifests stay until it is resolved again.
     @Test func warningsStayWithTheTitle() async throws {
-        try await F.with("warnings") { fixture in
+        try await F.with { fixture in
             var warnings = ManifestWarnings()
             warnings.add(.hlsDuration, in: "http://h/t", line: 3) { "EXTINF has \"no\" duration" }
             let catalog = try await submit(fixture, nil)

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func aTitleIsResolvedThenFetchedInItsOrder() async throws {
-        try await F.with("title") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let resolve = try await fixture.lease()
             #expect(resolve.jobs.map(\.kind) == [.resolve])
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func theLastSegmentsEndTheirTitleAlthoughTheyAreInTwoLanes() async throws {
-        try await F.with("title_two_lanes") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.title("t")])
             let resolve = try await fixture.lease()
             let batch = Self.batch(fixture, resolve, Self.segments(2))
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func aListWithAMissingBatchIsNotTakenAsWhole() async throws {
-        try await F.with("gap") { fixture in
+        try await F.with { fixture in
             try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             let some = Self.batch(fixture, grant, Self.segments(2))
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func aLaterTryReplacesWhatAnEarlierOneListed() async throws {
-        try await F.with("replaced") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let first = try await fixture.lease()
             let long = Self.batch(fixture, first, Self.segments(9))
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func oneFailedSegmentFailsTheTitleAndNoOther() async throws {
-        try await F.with("hole") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t"), F.file("f")])
             let grant = try await fixture.lease(1)
             let batch = Self.batch(fixture, grant, Self.segments(3))
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test func aTitleWhosePlaylistChangedIsResolvedAgainNextTime() async throws {
-        try await F.with("changed") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let resolve = try await fixture.lease()
             let batch = Self.batch(fixture, resolve, Self.segments(2))
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func aManifestThatCannotBeReadFailsItsAsset() async throws {
-        try await F.with("manifest") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "manifest.live")])

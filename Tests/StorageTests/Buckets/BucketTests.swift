@@ -113,6 +113,35 @@ import Testing
         #expect(try await bucket.keys().isEmpty)
     }
 
+    /// Objects of one request, of an upload in parts, and of a copy. The radosgw of the tests has neither a
+    /// key service nor storage classes.
+    @Test(
+        .enabled(if: S3Server.Kind.moto.isInstalled, S3Server.needs),
+        arguments: [("AES256", nil), ("aws:kms", "k/1")] as [(String, String?)])
+    func objectsHaveTheEncryptionAndTheClassOfTheSite(
+        _ encryption: String, _ key: String?
+    ) async throws {
+        let server = try await S3Server.shared(.moto)
+        let prefix = "settings-\(key == nil)"
+        let bucket = try Bucket(
+            server.url(prefix) + "&encryption=\(encryption)&storage-class=STANDARD_IA"
+                + (key.map { "&kms-key=\($0)" } ?? ""))
+        try await bucket.store("small", [1, 2, 3])
+        try await bucket.store("large", Self.large)
+        let staged = try await bucket.storage.stage(
+            [try bucket.pending("copied", [4])], by: Self.attempt
+        ) { true }
+        #expect(try await bucket.storage.publish(staged) { true } == [])
+        for name in ["small", "large", "copied"] {
+            let headers = try await server.head("\(prefix)/\(name)")
+            #expect(headers["x-amz-server-side-encryption"] == encryption, "\(name)")
+            #expect(headers["x-amz-server-side-encryption-aws-kms-key-id"] == key, "\(name)")
+            #expect(headers["x-amz-storage-class"] == "STANDARD_IA", "\(name)")
+            // That of an upload in parts ends with their number.
+            #expect(headers["etag"]?.contains("-3") == (name == "large"), "\(name)")
+        }
+    }
+
     /// Other digests than SHA-256, and objects of other programs, are read.
     @Test(arguments: servers)
     func furtherDigestsAreComputed(_ kind: S3Server.Kind) async throws {

@@ -115,6 +115,19 @@ package final class S3Server: Sendable {
             ":" + String(port, radix: 16, uppercase: true) + " 00000000:0000 0A")
     }
 
+    /// Returns header lines of an object of the bucket; names are in lower case.
+    package func head(_ key: String) async throws -> [String: String] {
+        let answer = try await ChildProcess.run([
+            "curl", "-fsSI", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user",
+            "draytest:draytestsecret", "http://127.0.0.1:\(port)/edge/\(key)",
+        ])
+        return answer.split(whereSeparator: \.isNewline).reduce(into: [:]) { headers, line in
+            guard let colon = line.firstIndex(of: ":") else { return }
+            headers[line[..<colon].lowercased()] =
+                line[colon...].dropFirst().trimmingCharacters(in: .whitespaces)
+        }
+    }
+
     /// The URL of a site below a prefix of the bucket.
     package func url(_ prefix: String, port: Int? = nil) -> String {
         "s3://edge/\(prefix)?endpoint=http://127.0.0.1:\(port ?? self.port)"

@@ -234,8 +234,9 @@ extension EndToEnd {
                 "off in Europe/Berlin", "--maximum", "8MiB/s")
             #expect(
                 site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin; "
-                    + "maximum: 8MiB/s; floor: none; quota: none; keep for: ever; evicts: off; "
-                    + "audits: none; serves: none; volume: set by the next worker.\n")
+                    + "maximum: 8MiB/s; floor: none; quota: none; not before: any time; expires: never; "
+                    + "keep for: ever; evicts: off; audits: none; serves: none; volume: set by the next worker.\n"
+            )
             let sites = try await Self.run(cluster, "site")
             #expect(sites.contains("off in Europe/Berlin") && sites.contains("8MiB/s"), "\(sites)")
             let status: ClusterStatus = try Self.read(

@@ -77,6 +77,16 @@ extension EndToEnd {
             let watch = try home.start(["watch"])
             #expect(try await watch.wait() == .exited(3))
             #expect(watch.errors.contains("no cluster runs at "), "\(watch.errors)")
+            // Not at the default address either, where another cluster may run.
+            let state = home.path("own/state/dray")
+            let named = try home.start(["watch", "--state", state])
+            #expect(try await named.wait() == .exited(3))
+            #expect(
+                named.errors.contains("no cluster runs in --state '\(state)'")
+                    && named.errors.contains("`dray up --state \(state)`"), "\(named.errors)")
+            let unused = try home.start(["watch", "--state", home.path("unused")])
+            #expect(try await unused.wait() == .exited(2))
+            #expect(unused.errors.contains("where no private cluster exists"), "\(unused.errors)")
             // A URL's host and path name its catalog.
             let name = "127.0.0.1:\(origin.port)/one.bin"
             let assets = try home.start(["assets", "list", name])

@@ -102,6 +102,12 @@ import Testing
             "--deadline comes before --not-before"
         ),
         (
+            ["prefetch", "good.txt", "--to", "edge", "--not-before", "2h", "--expires", "1h"],
+            "--expires is '1h', which is not later than --not-before; allowed: a time after 2"
+        ),
+        (["site", "set", "x", "--not-before", "2h", "--expires", "1h"], "(input.rights)"),
+        (["site", "set", "x", "--expires", "0s"], "--expires is '0s', which has passed"),
+        (
             ["prefetch", "good.txt", "--to", "edge", "--deadline", "2020-01-31T18:00+01:00"],
             "--deadline is '2020-01-31T18:00+01:00', which has passed: it is 2"
         ),

@@ -13,6 +13,7 @@ import Testing
 
     private static let texts: [(CatalogWait, String)] = [
         (CatalogWait(.notBefore, seconds: 42.4), "it starts in 0:42"),
+        (CatalogWait(.assetsNotBefore, seconds: 42.4), "its next assets may start in 0:42"),
         (
             CatalogWait(.schedule, seconds: 11_405, until: evening),
             "the schedule opens at 22:00 UTC (in 3:10:05)"

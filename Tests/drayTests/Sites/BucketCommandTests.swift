@@ -95,7 +95,8 @@ extension EndToEnd {
                 "site", "evict", "bucket-1", "--bytes", "1", "--dry-run")
             #expect(preview.contains("Would evict: 1 asset"), "\(preview)")
             #expect(try await filled.files().count == left)
-            let evicted = try await filled.run("site", "evict", "bucket-1", "--bytes", "1")
+            let evicted = try await filled.run(
+                "site", "evict", "bucket-1", "--bytes", "1", "--yes")
             #expect(evicted.contains("Evicting: 1 asset"), "\(evicted)")
             try await waitUntil(deadlineSeconds: 30, "the object's end") {
                 try await filled.files().count == left - 1

@@ -43,7 +43,10 @@ extension EndToEnd {
             let preview = try await home.run(["site", "evict", site, "--bytes", "1", "--dry-run"])
             #expect(preview.contains("Would evict: 1 asset"), "\(preview)")
             #expect(preview.contains(origin.paths[1]) && isThere(origin.paths[1]), "\(preview)")
-            let evicted = try await home.run(["site", "evict", site, "--bytes", "1"])
+            // Without a terminal nobody can be asked.
+            let unasked = try await home.run(["site", "evict", site, "--bytes", "1"], exits: 2)
+            #expect(unasked.contains("--yes") && isThere(origin.paths[1]), "\(unasked)")
+            let evicted = try await home.run(["site", "evict", site, "--bytes", "1", "--yes"])
             #expect(evicted.contains("Evicting: 1 asset"), "\(evicted)")
             try await waitUntil(deadlineSeconds: 60, "the file's end") {
                 !isThere(origin.paths[1])

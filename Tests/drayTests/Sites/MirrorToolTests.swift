@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// `dray adopt` over mirrors that wget and aria2 have made.
+    /// `dray adopt` over mirrors that wget, rclone and aria2 have made.
     @Suite(.timeLimit(.minutes(2))) struct MirrorToolTests {
         /// An origin with listings of its directories, and files that are older than any mirror.
         private struct Origin {
@@ -101,6 +101,30 @@ extension EndToEnd {
             try await origin.expectWhole(at: site)
             let after = kept.map { FileManager.default.contents(atPath: "\(mirror)/\($0)") }
             #expect(before == after)
+        }
+
+        /// rclone makes no directory of the host, and writes no file of its own.
+        @Test func whatRcloneCopiedIsNotDownloadedAgain() async throws {
+            let origin = try await Origin()
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
+            let mirror = home.path("mirror")
+            try await ChildProcess.run([
+                "rclone", "copy", "--config", "", "--http-url", origin.server.url, ":http:files",
+                "\(mirror)/\(origin.host)/files",
+            ])
+            #expect(
+                try EdgeTree.files(beneath: mirror).sorted()
+                    == Origin.names.map { "\(origin.host)/files/\($0)" }.sorted())
+            let list = home.path("list.txt")
+            try origin.urls.map { $0 + "\n" }.joined()
+                .write(toFile: list, atomically: false, encoding: .utf8)
+            let (output, requests) = try await origin.watching {
+                try await home.run(["adopt", mirror, "--catalog", list, "--name", "mirror"])
+            }
+            #expect(output.contains("4 by length and date"), "\(output)")
+            #expect(requests.map(\.method) == Array(repeating: "HEAD", count: 4))
+            #expect(requests.reduce(0) { $0 + $1.bytesSent } == 0)
+            try await origin.expectWhole(at: mirror)
         }
 
         /// aria2 reserves the whole length of a file first: until its control file is gone, neither length

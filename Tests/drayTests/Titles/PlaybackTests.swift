@@ -141,7 +141,7 @@ extension EndToEnd {
                 up.output.contains("DRAY_COORDINATOR")
             }
             let evicted = try await Self.playing(
-                edge, home, ["site", "evict", "file://\(home.edge)", "--bytes", "1"]
+                edge, home, ["site", "evict", "file://\(home.edge)", "--bytes", "1", "--yes"]
             ) {
                 try await waitUntil(deadlineSeconds: 60, "the end of the evicted title") {
                     !FileManager.default.fileExists(atPath: "\(site)/evicted/0.ts")

@@ -114,7 +114,10 @@ struct BashCompletion {
     private var operands: String {
         nodes.flatMap { node in
             node.command.operands.enumerated().compactMap { index, operand in
-                action(operand.values).map { line("\(node.name) \(index)".quotedForShell, $0) }
+                let pattern =
+                    operand.isRepeatable
+                    ? "\(node.name) ".quotedForShell + "*" : "\(node.name) \(index)".quotedForShell
+                return action(operand.values).map { line(pattern, $0) }
             }
         }.joined(separator: "\n")
     }

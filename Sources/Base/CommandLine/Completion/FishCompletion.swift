@@ -71,7 +71,8 @@ struct FishCompletion {
         lines += command.operands.enumerated().compactMap { index, operand in
             action(operand.values).map {
                 complete(
-                    Self.quoted("\(function)_at \(Self.quoted(node.name)) \(index)"),
+                    operand.isRepeatable
+                        ? at : Self.quoted("\(function)_at \(Self.quoted(node.name)) \(index)"),
                     "\($0) -d \(Self.quoted(operand.name))")
             }
         }

@@ -31,7 +31,9 @@ struct ZshCompletion {
         var lines = node.options.flatMap(specifications)
         guard !command.subcommands.isEmpty else {
             lines += command.operands.enumerated().map { index, operand in
-                let position = operand.isRequired ? "\(index + 1):" : "\(index + 1)::"
+                let position =
+                    operand.isRepeatable
+                    ? "*:" : operand.isRequired ? "\(index + 1):" : "\(index + 1)::"
                 return (position + "\(Self.text(operand.name)):\(action(operand.values))")
                     .quotedForShell
             }

@@ -56,7 +56,8 @@ package struct ManualPage {
             words.append(command.action == nil ? "\\fICOMMAND\\fR" : "[\\fICOMMAND\\fR]")
         }
         for operand in command.operands {
-            let name = "\\fI\(Roff.text(operand.name))\\fR"
+            let several = operand.isRepeatable ? Roff.text("…") : ""
+            let name = "\\fI\(Roff.text(operand.name))\\fR\(several)"
             words.append(operand.isRequired ? name : "[\(name)]")
         }
         for option in command.options where option.isRequired { words.append(Roff.name(option)) }

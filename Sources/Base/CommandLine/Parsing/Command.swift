@@ -129,14 +129,17 @@ package struct CommandOperand: Sendable {
     package let values: CompletedValues
     /// True for a command line of its own: it has all words that follow, options too.
     package let takesRest: Bool
+    /// True for the last operand of a command that takes several of them.
+    package let isRepeatable: Bool
     /// How to give several, where the command takes one; nil where none would be meant.
     package let several: String?
     package let help: String
 
     package init(
         _ name: String, _ values: CompletedValues = .none, required: Bool = true,
-        takesRest: Bool = false, several: String? = nil, help: String
+        takesRest: Bool = false, repeatable: Bool = false, several: String? = nil, help: String
     ) {
+        isRepeatable = repeatable
         self.several = several
         self.name = name
         self.values = values
@@ -145,8 +148,10 @@ package struct CommandOperand: Sendable {
         self.help = help
     }
 
-    /// `LIST`, `[LIST]` if it is optional, `[COMMAND]…` if it takes the rest.
-    var synopsis: String { (isRequired ? name : "[\(name)]") + (takesRest ? "…" : "") }
+    /// `LIST`, `[LIST]` if it is optional, `[COMMAND]…` if it takes the rest, `LOG…` for several.
+    var synopsis: String {
+        (isRequired ? name : "[\(name)]") + (takesRest || isRepeatable ? "…" : "")
+    }
 }
 
 /// A node of the command tree: a command that runs, one with subcommands, or both.

@@ -171,8 +171,9 @@ package struct CommandParser {
         _ arguments: Arguments, of command: Command, _ path: [String]
     ) throws(UsageError) {
         let usage = usage(command, path)
-        if arguments.operands.count > command.operands.count,
-            command.operands.last?.takesRest != true
+        let last = command.operands.last
+        if arguments.operands.count > command.operands.count, last?.takesRest != true,
+            last?.isRepeatable != true
         {
             throw unexpected(
                 arguments.operands[command.operands.count], after: arguments.operands[0], command,
@@ -182,7 +183,9 @@ package struct CommandParser {
             let missing = command.operands[arguments.operands.count]
             if missing.isRequired { throw UsageError("\(missing.name) is missing", hint: usage) }
         }
-        for (operand, value) in zip(command.operands, arguments.operands) {
+        for (index, value) in arguments.operands.enumerated() {
+            guard !command.operands.isEmpty else { break }
+            let operand = command.operands[min(index, command.operands.count - 1)]
             // An unset variable of a script: a directory would be the current one.
             if value.isEmpty, !operand.takesRest {
                 throw UsageError("\(operand.name) is empty", hint: usage)

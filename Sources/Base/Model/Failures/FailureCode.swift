@@ -158,27 +158,6 @@ package struct Failure: Error, Sendable {
                 + "private cluster.")
     }
 
-    /// The failure of a catalog's name that several sites have.
-    ///
-    /// - Parameters:
-    ///   - numbers: the numbers of these catalogs, of which ten are shown.
-    ///   - takesAll: true if the command can change the catalogs of all sites.
-    package static func ambiguous(
-        catalog name: String, numbers: [CatalogID], takesAll: Bool = false
-    ) -> Failure {
-        Failure(
-            .inputAmbiguous,
-            "Several sites have a catalog \(name): numbers \(shown(numbers)). Specify its site "
-                + "(--site), or its number" + (takesAll ? "; --all-sites takes all." : "."))
-    }
-
-    /// Returns the first ten numbers, and how many more there are.
-    package static func shown(_ catalogs: [CatalogID]) -> String {
-        let rest = catalogs.count - 10
-        return catalogs.prefix(10).map(\.description).joined(separator: ", ")
-            + (rest > 0 ? " and \(rest) more" : "")
-    }
-
     /// Advice for the reader.
     package var hint: String { ownHint ?? code.row.hint }
 

@@ -5,7 +5,8 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     case new
     /// A worker reads its manifest. Can move to new, ready, interrupted, failed, cancelled.
     case resolving
-    /// Its segments are known and queued.
+    /// Its segments are known and queued. Once a worker holds one of them, clients see and select
+    /// it as inProgress.
     /// Can move to new, inProgress, completed, interrupted, failed, cancelled.
     case ready
     /// At least one segment has a result.

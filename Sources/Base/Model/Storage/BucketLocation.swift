@@ -63,7 +63,7 @@ package struct BucketLocation: Hashable, Sendable {
             fields.take("region") ?? Self.defaultRegion, "region", "a name such as eu-central-1")
         let style = fields.take("style")
         guard let style = style.map(Style.init(rawValue:)) ?? (endpoint == nil ? .host : .path)
-        else { throw Self.wrong("style is path or host, given \(style ?? "")") }
+        else { throw Self.wrong("style is path or host, not \(style ?? "")") }
         self.style = style
         let key = try fields.take("kms-key").map { text throws(Failure) in
             try Self.name(text, "kms-key", "the name of a key", also: ":/")
@@ -73,7 +73,7 @@ package struct BucketLocation: Hashable, Sendable {
         case ("AES256", nil): encryption = .managed
         case ("aws:kms", _): encryption = .keyService(key: key)
         case (let given, nil):
-            throw Self.wrong("encryption is AES256 or aws:kms, given \(given ?? "")")
+            throw Self.wrong("encryption is AES256 or aws:kms, not \(given ?? "")")
         case (_, _): throw Self.wrong("kms-key needs encryption=aws:kms")
         }
         storageClass = try fields.take("storage-class").map { text throws(Failure) in
@@ -102,7 +102,7 @@ package struct BucketLocation: Hashable, Sendable {
         }
         guard isPlain, (3...63).contains(text.utf8.count), !text.contains("..") else {
             throw wrong(
-                "a bucket's name has 3 to 63 lower-case letters, digits, hyphens and dots, given "
+                "a bucket's name has 3 to 63 lower-case letters, digits, hyphens and dots, not "
                     + String(text.prefix(70)).debugDescription)
         }
         return text
@@ -136,7 +136,7 @@ package struct BucketLocation: Hashable, Sendable {
         let isPlain = host.utf8.allSatisfy { isLetterOrDigit($0) || "-.:[]_".utf8.contains($0) }
         guard lower.hasPrefix(scheme), !host.isEmpty, isPlain, host.utf8.count <= 300 else {
             throw wrong(
-                "endpoint is https://host or http://host:port without a path, given "
+                "endpoint is https://host or http://host:port without a path, not "
                     + Redaction.shown(text, limit: 200).debugDescription)
         }
         return scheme + host
@@ -150,7 +150,7 @@ package struct BucketLocation: Hashable, Sendable {
         }
         guard !text.isEmpty, text.utf8.count <= 256, isPlain else {
             throw wrong(
-                "\(field) is \(allowed), given \(String(text.prefix(100)).debugDescription)")
+                "\(field) is \(allowed), not \(String(text.prefix(100)).debugDescription)")
         }
         return text
     }

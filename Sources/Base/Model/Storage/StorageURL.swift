@@ -32,6 +32,11 @@ package struct StorageURL: Hashable, Sendable {
         if case .cache(let cache) = location { cache } else { nil }
     }
 
+    /// True for text that can be the name of a site's queue: it is neither a URL nor a path.
+    package static func isQueueName(_ text: String) -> Bool {
+        !text.contains(":") && !text.contains("/")
+    }
+
     /// Parses a site's stored URL.
     ///
     /// Throws `storage.unreachable` for another scheme or form than the three above, and

@@ -25,6 +25,7 @@ package enum FinishText {
                 + (origins > 1 ? " and \(HumanFormat.count(origins - 1)) more" : "")
         case .siteBandwidth: " at the bandwidth of the site"
         case .schedule: " within the schedule of the site"
+        case .notBefore: ", as its last assets may not start before"
         case .otherCatalogs(let count):
             ", sharing the workers with \(HumanFormat.count(count, "other catalog"))"
         case .nothingLeft: ": nothing is left to fetch"

@@ -20,6 +20,7 @@ package enum WaitText {
         let time = time(of: wait)
         switch wait.reason {
         case .notBefore: return "it starts \(time ?? "later")"
+        case .assetsNotBefore: return "its next assets may start \(time ?? "later")"
         case .schedule:
             return time.map { "the schedule opens \($0)" }
                 ?? "the schedule is closed and has no next opening"
@@ -82,6 +83,7 @@ package enum WaitText {
     private static func label(_ reason: String) -> String {
         switch reason {
         case "notBefore": "--not-before"
+        case "assetsNotBefore": "start times of assets"
         case "schedule": "closed schedule"
         case "queuePaused": "paused queue"
         case "noWorker": "no worker"

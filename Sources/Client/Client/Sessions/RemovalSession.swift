@@ -2,7 +2,6 @@ package import API
 import CommandLine
 package import CoordinatorClient
 import FoundationEssentials
-import Glibc
 package import Model
 import Rendering
 import Services
@@ -129,9 +128,6 @@ package final class RemovalSession: FollowingSession {
         return query.states.isEmpty ? nil : query
     }
 
-    /// Seconds after which a question without an answer counts as no.
-    private static let patienceSeconds = 60
-
     /// Asks, if the plan says so, once it is known that there is such a catalog. Throws a
     /// `UsageError` without a terminal.
     private func isConfirmed(_ client: CoordinatorClient) async throws -> Bool {
@@ -140,26 +136,18 @@ package final class RemovalSession: FollowingSession {
         let name = printable(catalog.name ?? catalog.id.map { "\($0)" } ?? "")
         let files = selectsSome ? "the files of the selected assets" : "all files"
         let question = "dray: delete \(files) of catalog \(name) from the edge? (y or n) "
-        guard isatty(STDERR_FILENO) == 1 else { throw unconfirmed }
-        let draining = state.draining
-        let answer = await withTaskGroup(of: TerminalQuestion.Answer.self) { group in
-            group.addTask {
-                await TerminalQuestion.ask(question, atMost: .seconds(Self.patienceSeconds))
-            }
+        let (draining, unconfirmed) = (state.draining, self.unconfirmed)
+        let isConfirmed = try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask { try await Confirmation.ask(question, else: unconfirmed) }
             group.addTask {
                 await draining.wait()
-                return .none
+                return false
             }
             defer { group.cancelAll() }
-            return await group.next() ?? .none
+            return try await group.next() ?? false
         }
-        switch answer {
-        case .line(let text) where ["y", "yes"].contains(text.lowercased()): return true
-        case .noTerminal: throw unconfirmed
-        case .line, .none:
-            Console.note("nothing was removed")
-            return false
-        }
+        if !isConfirmed { Console.note("nothing was removed") }
+        return isConfirmed
     }
 
     /// True if the selection may leave out assets of the catalog.

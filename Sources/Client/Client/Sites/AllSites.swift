@@ -18,7 +18,7 @@ package enum AllSites {
         var isFound = false
         for site in try await client.sites(retrySeconds: retrySeconds).sites {
             var part = selection
-            part.catalog = CatalogReference(name: name, storageURL: site.storageURL)
+            part.catalog = CatalogReference(name: name, site: site.storageURL)
             do throws(Failure) {
                 let changed = try await client.apply(part, retrySeconds: retrySeconds)
                 answer.assets += changed.assets

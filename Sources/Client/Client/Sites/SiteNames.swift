@@ -25,17 +25,19 @@ package struct SiteNames: Sendable {
     package static let help = "Name of the site's queue, its directory or its storage URL."
 
     /// Reads a site as the cluster names it: a name of a queue as it is, and a directory or storage URL
-    /// as `--to` takes it. A directory below the current one begins with `./`.
-    package static func site(_ text: String) -> String {
-        let isName =
-            !text.contains("/") && !text.contains(":") && ![".", ".."].contains(text)
-        guard !isName else { return text }
-        // Links are resolved on this machine, as for `dray prefetch`; the cluster answers for what is no
-        // site.
+    /// as `--to` takes it. A directory below the current one begins with `./`. The cluster answers for
+    /// what is no site.
+    package static func site(_ text: String) -> String { (try? checkedSite(text)) ?? text }
+
+    /// Reads a site in the same way. Throws `input.destination` for what can be no site.
+    package static func checkedSite(_ text: String) throws(Failure) -> String {
+        guard !StorageURL.isQueueName(text) || [".", ".."].contains(text) else { return text }
+        // Links are resolved on this machine, as for `dray prefetch`; a site that cannot be written is
+        // still accepted.
         if ClientSettings.coordinator == nil, let local = try? Destination(local: text) {
             return local.storageURL
         }
-        return (try? Destination(remote: text))?.storageURL ?? text
+        return try Destination(remote: text).storageURL
     }
 
     /// Returns the sites. Throws `input.notFound` for one that the cluster does not have, and

@@ -9,7 +9,8 @@ package struct TokenSubmission: Codable, Hashable, Sendable {
     package var name: String?
     /// Names of the queues of a worker; nil for all. A queue need not exist yet.
     package var queues: [String]?
-    /// Storage URLs of the sites of a submitter; nil for all.
+    /// Storage URLs of the sites of a submitter, which need not exist yet, or names of the queues of
+    /// sites that do; nil for all.
     package var sites: [String]?
     /// End of its validity in seconds since 1970; nil for none.
     package var expires: Double?

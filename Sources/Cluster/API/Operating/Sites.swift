@@ -18,6 +18,11 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     package var floorBytes: Int64?
     /// Maximum bytes of its catalogs; 0 for no quota.
     package var quotaBytes: Int64?
+    /// Earliest start of assets that are submitted from now on, in seconds since 1970; 0 for none.
+    package var notBefore: Double?
+    /// When the files of assets that are submitted from now on are deleted, in seconds since 1970; 0
+    /// for never.
+    package var expiresAt: Double?
     /// Longest time for which assets that are submitted from now on are kept once they are complete,
     /// in seconds; 0 for no limit.
     package var keepSeconds: Double?
@@ -65,6 +70,10 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var nextChange: Double?
     package var floorBytes: Int64?
     package var quotaBytes: Int64?
+    /// Earliest start of its assets, in seconds since 1970; nil for none.
+    package var notBefore: Double?
+    /// When the files of its assets are deleted, in seconds since 1970; nil for never.
+    package var expiresAt: Double?
     /// Longest time for which completed assets are kept; nil for no limit.
     package var keepSeconds: Double?
     /// Which assets make room for others.

@@ -36,7 +36,7 @@ package struct AssetQuery: Hashable, Sendable {
     package var parameters: [(name: String, value: String?)] {
         [
             ("catalog", catalog.id.map(\.description) ?? catalog.name),
-            ("site", catalog.storageURL),
+            ("site", catalog.site),
             ("state", states.isEmpty ? nil : states.names.joined(separator: ",")),
             ("kind", kind?.rawValue), ("code", failureCode), ("name", name), ("search", search),
             ("minimumBytes", minimumBytes.map(\.description)),

@@ -21,6 +21,8 @@ package struct CatalogFinish: Hashable, Sendable {
         case siteBandwidth
         /// The site's schedule is closed at times until then.
         case schedule
+        /// Its last assets may not start before.
+        case notBefore
         /// Other catalogs that share the workers.
         case otherCatalogs(Int)
         /// All segments have ended; checksum files may be missing.
@@ -77,6 +79,7 @@ extension CatalogFinish.Bound {
         case .originLimit: "originLimit"
         case .siteBandwidth: "siteBandwidth"
         case .schedule: "schedule"
+        case .notBefore: "notBefore"
         case .otherCatalogs: "otherCatalogs"
         case .nothingLeft: "nothingLeft"
         case .other(let name): name
@@ -125,6 +128,7 @@ extension CatalogFinish: Codable {
                     .originLimit(origin: try text(.origin), origins: try number(.origins))
                 case "siteBandwidth": .siteBandwidth
                 case "schedule": .schedule
+                case "notBefore": .notBefore
                 case "otherCatalogs": .otherCatalogs(try number(.catalogs))
                 case "nothingLeft": .nothingLeft
                 default: .other(reason)
@@ -164,7 +168,7 @@ extension CatalogFinish: Codable {
                 try fields.encode(origin, forKey: .origin)
                 try fields.encode(origins, forKey: .origins)
             case .otherCatalogs(let count): try fields.encode(count, forKey: .catalogs)
-            case .siteBandwidth, .schedule, .nothingLeft, .other: break
+            case .siteBandwidth, .schedule, .notBefore, .nothingLeft, .other: break
             }
         case .unknown(let cause):
             try fields.encode(State.unknown, forKey: .state)

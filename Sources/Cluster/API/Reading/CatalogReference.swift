@@ -4,12 +4,19 @@ package import Model
 package struct CatalogReference: Codable, Hashable, Sendable {
     package var id: CatalogID?
     package var name: String?
-    package var storageURL: String?
+    /// Storage URL of its site, or the name of the site's queue.
+    package var site: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case id, name
+        // Clients and coordinators of other versions know it under this name: once it was a URL only.
+        case site = "storageURL"
+    }
 
     package init(_ id: CatalogID) { self.id = id }
 
-    package init(name: String, storageURL: String? = nil) {
+    package init(name: String, site: String? = nil) {
         self.name = name
-        self.storageURL = storageURL
+        self.site = site
     }
 }

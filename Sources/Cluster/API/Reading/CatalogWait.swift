@@ -11,6 +11,8 @@ package struct CatalogWait: Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
         /// The catalog's earliest start is in the future.
         case notBefore
+        /// No job is ready, and assets wait for their own time or their site's; until the first of them may start.
+        case assetsNotBefore
         /// The site's schedule is closed.
         case schedule
         case queuePaused(queue: String)
@@ -68,9 +70,8 @@ package struct CatalogWait: Hashable, Sendable {
                 catalogSeconds = max(catalogSeconds, wait.seconds ?? 0)
             case .schedule: catalogSeconds = max(catalogSeconds, wait.seconds ?? .infinity)
             case .paused: jobSeconds.append(.infinity)
-            case .retry, .workerSilent, .workerStoring, .originCooldown, .originLimit, .neighbour,
-                .siteLimit,
-                .otherCatalogs, .other:
+            case .assetsNotBefore, .retry, .workerSilent, .workerStoring, .originCooldown,
+                .originLimit, .neighbour, .siteLimit, .otherCatalogs, .other:
                 jobSeconds.append(wait.seconds ?? 0)
             }
         }
@@ -105,6 +106,7 @@ extension CatalogWait: Codable {
         let code = try fields.decodeIfPresent(FailureCode.self, forKey: .code)
         switch try text(.reason) {
         case "notBefore": reason = .notBefore
+        case "assetsNotBefore": reason = .assetsNotBefore
         case "schedule": reason = .schedule
         case "queuePaused": reason = .queuePaused(queue: try text(.queue))
         case "noWorker":
@@ -135,7 +137,7 @@ extension CatalogWait: Codable {
         try fields.encodeIfPresent(seconds, forKey: .seconds)
         try fields.encodeIfPresent(until, forKey: .until)
         switch reason {
-        case .notBefore, .schedule, .workerStoring, .siteLimit, .other: break
+        case .notBefore, .assetsNotBefore, .schedule, .workerStoring, .siteLimit, .other: break
         case .queuePaused(let queue): try fields.encode(queue, forKey: .queue)
         case .noWorker(let queue, let workers):
             try fields.encode(queue, forKey: .queue)
@@ -165,6 +167,7 @@ extension CatalogWait.Reason {
     package var name: String {
         switch self {
         case .notBefore: "notBefore"
+        case .assetsNotBefore: "assetsNotBefore"
         case .schedule: "schedule"
         case .queuePaused: "queuePaused"
         case .noWorker: "noWorker"

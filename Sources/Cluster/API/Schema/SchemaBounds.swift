@@ -10,7 +10,7 @@ extension Schema.Bound {
         .characters(1...WireLimits.urlBytes), .pattern("^https?://[^\\u0000-\\u0020\\u007F]*$"),
     ]
     static let storageURL: [Schema.Bound] = [
-        .characters(8...2_048), .pattern("^(file:///|s3://)[^\\u0000-\\u001F\\u007F]*$"),
+        .characters(8...2_048), .pattern("^(file:///|s3://|cache:)[^\\u0000-\\u001F\\u007F]*$"),
     ]
     static let key: [Schema.Bound] = text(1...WireLimits.keyBytes)
     static let sha256: [Schema.Bound] = [.pattern("^[0-9a-f]{64}$")]
@@ -112,7 +112,7 @@ extension SidecarSubmission: SchemaBounded {
 
 extension CatalogReference: SchemaBounded {
     package static var bounds: [String: [Schema.Bound]] {
-        ["name": Schema.Bound.text(1...200), "storageURL": Schema.Bound.storageURL]
+        ["name": Schema.Bound.text(1...200), "storageURL": Schema.Bound.text(1...2_048)]
     }
 }
 
@@ -156,6 +156,8 @@ extension SiteSettings: SchemaBounded {
             "name": [.characters(WireLimits.siteName), .pattern("^[a-z0-9-]+$")],
             "floorBytes": [.range(0...1 << 60)], "quotaBytes": [.range(0...1 << 60)],
             "maxSites": [.range(0...WireLimits.sitesPerTitle.upperBound)],
+            "notBefore": [.range(0...WireLimits.pointsInTime.upperBound)],
+            "expiresAt": [.range(0...WireLimits.pointsInTime.upperBound)],
             "keepSeconds": [.range(0...WireLimits.keepSeconds.upperBound)],
             "maximumBytesPerSecond": [.range(0...Int(Bandwidth.allowed.upperBound))],
             "serves": [.characters(0...WireLimits.servesBytes)],
@@ -192,7 +194,8 @@ extension TokenSubmission: SchemaBounded {
         [
             "name": Schema.Bound.text(1...100),
             "queues": [.items(1...1_000, each: .characters(1...200))],
-            "sites": [.items(1...1_000)], "expires": Schema.Bound.time,
+            "sites": [.items(1...1_000, each: .characters(1...2_048))],
+            "expires": Schema.Bound.time,
         ]
     }
 }

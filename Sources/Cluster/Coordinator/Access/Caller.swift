@@ -103,7 +103,7 @@ struct Caller: Sendable {
 
     private func outside(_ kind: String, _ given: String, _ bounds: [String]) -> Failure {
         let bounds = bounds.prefix(5).map { redacted(url: $0) }.joined(separator: ", ")
-        let option = role == .worker ? "--role worker --queue NAME" : "--role submitter --site DEST"
+        let option = role == .worker ? "--role worker --queue NAME" : "--role submitter --site SITE"
         return Failure(
             .clusterOutOfScope,
             "The token \(name) is bound to \(bounds); the \(kind) \(given.prefix(200)) is not allowed.",

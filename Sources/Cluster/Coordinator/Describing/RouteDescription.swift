@@ -68,6 +68,9 @@ extension RouteDescription.Parameter {
         "after", Schema(.string, .characters(1...PageCursor.maximumBytes)),
         "The `next` of the previous page of this list.")
     static let page = [after, limit]
+    static let siteOfCatalog = Self(
+        "site", Schema(.string, .characters(1...2_048)),
+        "The catalog's site, if several have the name: its storage URL or the name of its queue.")
 
     /// One of the values of an enumeration.
     static func choice<Value: RawRepresentable<String> & CaseIterable>(

@@ -129,8 +129,7 @@ extension RouteDescription {
                 Parameter(
                     "catalog", Schema(.string, .characters(1...200)), "Its number or name.",
                     isRequired: true),
-                Parameter(
-                    "site", Schema(.string), "Its storage URL, if several have the name."),
+                .siteOfCatalog,
                 Parameter("state", Schema(.string), "States, separated by commas."),
                 .choice("kind", AssetKind.self, "Assets of this kind only."),
                 Parameter(
@@ -167,7 +166,7 @@ extension RouteDescription {
                 Parameter(
                     "catalog", Schema(.string, .characters(1...200)),
                     "Number or name of the catalog."),
-                Parameter("site", Schema(.string), "Its storage URL, if several have the name."),
+                .siteOfCatalog,
                 Parameter(
                     "kind", Schema(.string),
                     "Kinds (`asset.failed`) or subjects (`worker`), separated by commas."),

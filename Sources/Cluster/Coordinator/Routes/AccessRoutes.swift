@@ -19,8 +19,10 @@ struct AccessRoutes: Sendable {
     ) async throws -> Change {
         var submission: TokenSubmission = try RequestBody.read(request)
         try Validation.check(submission)
-        submission.sites = try submission.sites?.map { site throws(Failure) in
-            try Validation.storageURL(site, "sites")
+        if let sites = submission.sites {
+            var urls: [String] = []
+            for site in sites { urls.append(try await storageURL(ofSite: site)) }
+            submission.sites = urls
         }
         let checked = submission
         return Change(detailed: ChangeText.text(of: checked)) { key in
@@ -34,6 +36,13 @@ struct AccessRoutes: Sendable {
                 try .wire(IssuedToken(secret: token.text, token: status)),
                 detail: "number \(status.id)")
         }
+    }
+
+    /// Returns the storage URL that a token is bound to: the one that is given, whose site need not
+    /// exist, or that of a queue's site. Throws `input.notFound` for an unknown name.
+    private func storageURL(ofSite name: String) async throws(Failure) -> String {
+        let site = try Validation.site(name, "sites")
+        return StorageURL.isQueueName(site) ? try await queue.sites.storageURL(of: site) : site
     }
 
     func revoke(

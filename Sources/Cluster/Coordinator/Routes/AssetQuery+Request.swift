@@ -78,8 +78,8 @@ extension CatalogReference {
     static func read(_ text: String, site: String?) throws(Failure) -> CatalogReference {
         var reference = CatalogReference(name: text)
         if let number = Int64(text) { reference = CatalogReference(CatalogID(number)) }
-        reference.storageURL = site
-        try Validation.check(reference)
+        reference.site = site
+        try Validation.check(reference, siteField: "site")
         return reference
     }
 }

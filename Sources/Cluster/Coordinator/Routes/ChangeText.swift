@@ -8,7 +8,7 @@ enum ChangeText {
         var catalog = "all catalogs"
         if let named = action.catalog {
             catalog = "catalog \(named.id?.description ?? named.name ?? "")"
-            if let site = named.storageURL { catalog += " at \(redacted(url: site))" }
+            if let site = named.site { catalog += " at \(redacted(url: site))" }
         }
         return "\(catalog): \(action.action.rawValue)"
             + list([
@@ -45,6 +45,8 @@ enum ChangeText {
                 ("maximumBytesPerSecond", settings.maximumBytesPerSecond.map { "\($0)" }),
                 ("floorBytes", settings.floorBytes.map { "\($0)" }),
                 ("quotaBytes", settings.quotaBytes.map { "\($0)" }),
+                ("notBefore", settings.notBefore.map(time)),
+                ("expiresAt", settings.expiresAt.map(time)),
                 ("keepSeconds", settings.keepSeconds.map { $0 == 0 ? "none" : "\($0)" }),
                 ("evict", settings.evict?.rawValue),
                 (

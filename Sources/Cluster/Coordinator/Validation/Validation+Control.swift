@@ -80,17 +80,28 @@ extension Validation {
             deadline: action.deadline == 0 ? nil : action.deadline)
     }
 
-    static func check(_ catalog: CatalogReference) throws(Failure) {
+    /// - Parameter siteField: the field of the request that has the site.
+    static func check(
+        _ catalog: CatalogReference, siteField: String = "catalog.storageURL"
+    ) throws(Failure) {
         switch (catalog.id, catalog.name) {
-        case (let id?, nil) where catalog.storageURL == nil:
+        case (let id?, nil) where catalog.site == nil:
             guard id.rawValue > 0 else { throw wrong("catalog.id", "\(id)", "a catalog's number") }
         case (nil, let name?):
             try text(name, "catalog.name", 1...200)
-            if let url = catalog.storageURL { try storageURL(url) }
+            if let name = catalog.site { _ = try site(name, siteField) }
         default:
             throw wrong(
                 "catalog", "both or neither", "its id, or its name and, if need be, storageURL")
         }
+    }
+
+    /// Checks what names a site: its storage URL, which is returned in its canonical form, or the name
+    /// of its queue.
+    static func site(_ value: String, _ field: String) throws(Failure) -> String {
+        guard StorageURL.isQueueName(value) else { return try storageURL(value, field) }
+        try text(value, field, 1...2_048)
+        return value
     }
 
     static func check(_ change: OriginLimitsChange) throws(Failure) {
@@ -116,6 +127,7 @@ extension Validation {
             settings.adds == true || settings.schedule != nil
                 || settings.maximumBytesPerSecond != nil
                 || settings.floorBytes != nil || settings.quotaBytes != nil
+                || settings.notBefore != nil || settings.expiresAt != nil
                 || settings.keepSeconds != nil || settings.auditSeconds != nil
                 || settings.auditIsDeep != nil || settings.auditRepairs != nil
                 || settings.evict != nil || settings.maxFetches != nil
@@ -123,8 +135,8 @@ extension Validation {
                 || settings.acceptsVolume == true
         else {
             throw wrong(
-                "adds, schedule, maximumBytesPerSecond, floorBytes, quotaBytes, keepSeconds, "
-                    + "evict, maxFetches, maxSites, auditSeconds, auditIsDeep, auditRepairs, "
+                "adds, schedule, maximumBytesPerSecond, floorBytes, quotaBytes, notBefore, "
+                    + "expiresAt, keepSeconds, evict, maxFetches, maxSites, auditSeconds, auditIsDeep, auditRepairs, "
                     + "serves, resumes, acceptsVolume",
                 "none",
                 "at least one of them")
@@ -140,7 +152,11 @@ extension Validation {
             throw wrong(field, "\(bytes)", "0 to \(1 << 60)")
         }
         try limits(settings.maxFetches, settings.maxSites, allowsNone: true, "")
-        if let seconds = settings.keepSeconds, seconds != 0 { try keep(seconds, "keepSeconds") }
+        // 0 removes them.
+        try rights(
+            notBefore: settings.notBefore == 0 ? nil : settings.notBefore,
+            expiresAt: settings.expiresAt == 0 ? nil : settings.expiresAt,
+            keepSeconds: settings.keepSeconds == 0 ? nil : settings.keepSeconds, "")
         if let most = settings.maximumBytesPerSecond, most != 0 {
             try bandwidth(most, "maximumBytesPerSecond")
         }

@@ -6,7 +6,8 @@ extension SiteSettings {
     func checkOfCache() throws(Failure) {
         let given: [(String, Bool)] = [
             ("floorBytes", floorBytes ?? 0 != 0), ("quotaBytes", quotaBytes ?? 0 != 0),
-            ("keepSeconds", keepSeconds ?? 0 != 0), ("auditSeconds", auditSeconds ?? 0 != 0),
+            ("expiresAt", expiresAt ?? 0 != 0), ("keepSeconds", keepSeconds ?? 0 != 0),
+            ("auditSeconds", auditSeconds ?? 0 != 0),
             ("acceptsVolume", acceptsVolume == true), ("evict", evict != nil && evict != .off),
             ("serves", serves?.isEmpty == false), ("auditIsDeep", auditIsDeep == true),
             ("auditRepairs", auditRepairs == true),
@@ -15,6 +16,6 @@ extension SiteSettings {
         throw Failure(
             .inputCacheSite,
             "\(first.0) was given; allowed for the cache \(site): schedule, maximumBytesPerSecond, "
-                + "resumes.")
+                + "notBefore, maxFetches, maxSites, resumes.")
     }
 }

@@ -8,6 +8,8 @@ struct FinishLimits {
     var queue: String
     var workers: Int
     var notBeforeSeconds: Double
+    /// Seconds until the last assets that wait for a time of their own may start.
+    var lastStartSeconds: Double
     var roomBytes: Int64?
     var windows: FinishForecast.Windows
     var origins = FinishForecast.Origins()
@@ -35,6 +37,7 @@ struct FinishLimits {
         queue = try row.string("queue")
         workers = try row.int("workers")
         notBeforeSeconds = try row.optionalDouble("not_before_seconds") ?? 0
+        lastStartSeconds = try row.optionalDouble("last_start_seconds") ?? 0
         roomBytes = try row.optionalInt64("room_bytes")
         windows = FinishForecast.Windows(
             try row.string("schedule"),
@@ -94,6 +97,7 @@ extension FinishForecast {
         startSeconds = max(
             limits.notBeforeSeconds,
             CatalogWait.earliestStart(others, hasReadyJobs: waits.hasReadyJobs))
+        lastStartSeconds = limits.lastStartSeconds
         self.siteFailure = siteFailure
         roomBytes = limits.roomBytes
         windows = limits.windows

@@ -16,21 +16,23 @@ struct CatalogNames: Sendable {
         let found = try await catalogs(reference, failureCode: nil)
         if let id = reference.id, found.isEmpty { throw Failure.unknownCatalog(id) }
         let name = (reference.name ?? "").prefix(100)
-        guard let first = found.first else {
-            throw Failure.notFound(
-                try await absence(of: name, reference), listedBy: "dray catalog list")
-        }
+        guard let first = found.first else { throw try await absence(of: name, reference) }
         guard found.count == 1 else {
-            throw Failure.ambiguous(catalog: String(name), numbers: found, takesAll: takesAll)
+            throw Failure(
+                .inputAmbiguous,
+                "Several sites have a catalog \(name): \(Self.shown(found)). Specify its site "
+                    + "(--site \(first.site)), or its number"
+                    + (takesAll ? "; --all-sites takes all." : "."))
         }
-        return first
+        return first.id
     }
 
     func catalogs(of action: SelectionAction) async throws(Failure) -> [CatalogID] {
         guard let reference = action.catalog else {
             return try await catalogs(
                 nil, failureCode: action.failureCode,
-                AssetStates(action.states ?? []) ?? AssetStates())
+                AssetStates(action.states ?? []) ?? AssetStates()
+            ).map(\.id)
         }
         let ofAll: [SelectionAction.Action] = [
             .cancel, .retry, .reprioritise, .pause, .resume, .pin, .unpin,
@@ -38,34 +40,58 @@ struct CatalogNames: Sendable {
         return [try await catalog(reference, takesAll: ofAll.contains(action.action))]
     }
 
-    /// Words the failure for an unknown catalog; it names catalogs of this name at other sites.
+    /// Returns the failure for an unknown catalog or site; it names catalogs of this name at other
+    /// sites.
     private func absence(
         of name: Substring, _ reference: CatalogReference
-    ) async throws(Failure) -> String {
-        guard let site = reference.storageURL else { return "There is no catalog \(name)." }
+    ) async throws(Failure) -> Failure {
+        guard let site = reference.site else {
+            return .notFound("There is no catalog \(name).", listedBy: "dray catalog list")
+        }
+        let isKnown = try await database.withConnection { connection in
+            try await Sites.storageURL(of: site, connection) != nil
+        }
         var anywhere = reference
-        anywhere.storageURL = nil
+        anywhere.site = nil
         let others = try await catalogs(anywhere, failureCode: nil)
-        let text = "There is no catalog \(name) at \(redacted(url: site).prefix(200))"
-        guard !others.isEmpty else { return text + "." }
-        return text + "; at other sites there is: \(Failure.shown(others))."
+        let shownSite = redacted(url: site).prefix(200)
+        return .notFound(
+            (isKnown
+                ? "There is no catalog \(name) at \(shownSite)" : "There is no site \(shownSite)")
+                + (others.isEmpty ? "." : "; other sites have one: \(Self.shown(others))."),
+            listedBy: isKnown ? "dray catalog list" : "dray site list")
+    }
+
+    /// A catalog, and the name of its site's queue.
+    private struct Found {
+        let id: CatalogID
+        let site: String
+    }
+
+    /// Formats the first catalogs as they can be named, and how many more there are.
+    private static func shown(_ catalogs: [Found]) -> String {
+        let rest = catalogs.count - 5
+        return catalogs.prefix(5).map { "\($0.id) at \($0.site)" }.joined(separator: ", ")
+            + (rest > 0 ? " and \(rest) more" : "")
     }
 
     private func catalogs(
         _ reference: CatalogReference?, failureCode: FailureCode?,
         _ states: AssetStates = AssetStates()
-    ) async throws(Failure) -> [CatalogID] {
+    ) async throws(Failure) -> [Found] {
         try await database.withConnection { connection in
             try await connection.query(
                 SQL.Catalogs.select,
                 [
                     "catalog": .optionalInt(reference?.id?.rawValue),
                     "name": .optionalText(reference?.name),
-                    "storage_url": .optionalText(reference?.storageURL),
+                    "site": .optionalText(reference?.site),
                     "failure_code": .optionalText(failureCode?.rawValue),
                     "states": states.named, "is_paused": .bool(states.includesPaused),
                 ]
-            ).rows.map { CatalogID(try $0.int64("id")) }
+            ).rows.map {
+                Found(id: CatalogID(try $0.int64("id")), site: try $0.string("queue"))
+            }
         }
     }
 }

@@ -29,6 +29,7 @@ extension CatalogWait {
         let reason: Reason =
             switch try row.string("reason") {
             case "notBefore": .notBefore
+            case "assetsNotBefore": .assetsNotBefore
             case "schedule": .schedule
             case "queuePaused": .queuePaused(queue: subject ?? "")
             case "noWorker": .noWorker(queue: subject ?? "", workers: number)

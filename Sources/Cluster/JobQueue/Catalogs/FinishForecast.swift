@@ -71,6 +71,8 @@ struct FinishForecast: Sendable {
     var rate = Rate.unknown
     /// Seconds until the first job can start, the schedule apart.
     var startSeconds = 0.0
+    /// Seconds until the last assets that wait for a time of their own may start: it ends no earlier.
+    var lastStartSeconds = 0.0
     var queue = ""
     /// Workers that take its jobs.
     var workers = 1
@@ -141,6 +143,10 @@ struct FinishForecast: Sendable {
             guard speed.isFinite, speed > 0 else { return .unknown(.noRate) }
             let end = time + left / speed
             if end <= next {
+                guard lastStart.isFinite else { return .unknown(.scheduleClosed) }
+                guard end >= lastStart else {
+                    return .finishes(at: lastStart, seconds: lastStart - now, .notBefore)
+                }
                 return .finishes(
                     at: end, seconds: end - now,
                     isClosedMeanwhile ? .schedule : bound(at: speed, of: limit))
@@ -149,6 +155,12 @@ struct FinishForecast: Sendable {
             time = next
         }
         return .unknown(.scheduleClosed)
+    }
+
+    /// Time at which the last of the assets that wait may start, in an open window.
+    private var lastStart: Double {
+        let last = now + lastStartSeconds
+        return windows.bandwidth(at: last) == .off ? windows.nextChange(after: last) : last
     }
 
     private var seenOrAllowedRate: Double {

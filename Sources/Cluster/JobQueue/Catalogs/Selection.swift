@@ -1,6 +1,7 @@
 import API
 import Model
 import Postgres
+import Services
 
 /// The selected assets of one catalog, whose lock this transaction holds, and the action on them.
 struct Selection {
@@ -72,6 +73,7 @@ struct Selection {
     }
 
     private func reschedule(_ connection: PostgresConnection) async throws -> SelectionAnswer {
+        try await checkRights(connection)
         let changed = try await connection.query(
             SQL.Selecting.reschedule,
             id + [
@@ -85,6 +87,23 @@ struct Selection {
         }
         _ = try await connection.query(SQL.Common.notifyWork)
         return try Self.answer(changed)
+    }
+
+    /// Throws `input.rights` if the rights of an asset would expire before the catalog's new start.
+    private func checkRights(_ connection: PostgresConnection) async throws {
+        guard let notBefore = action.notBefore, notBefore > 0,
+            let asset = try await connection.query(
+                SQL.Rights.expiringBy, id + ["not_before": .double(notBefore)]
+            ).firstRow
+        else { return }
+        let end = timestamp(ofSeconds: try asset.double("expires_at"))
+        let name = Redaction.name(try asset.string("name"), ofURL: try asset.string("url"))
+            .prefix(100)
+        throw Failure(
+            .inputRights,
+            "notBefore: \(timestamp(ofSeconds: notBefore)) was given; allowed for catalog \(catalog): a time "
+                + "before \(end), when the rights of asset \(name) "
+                + "expire. Submit the list with a later expiresAt first.")
     }
 
     // MARK: Jobs that change their lanes

@@ -41,6 +41,12 @@ GROUP BY catalog_id, state,
          CASE WHEN (SELECT count(*) FROM changed) <= {{eventsPerChange}} THEN id END
 ORDER BY min(id)
 
+-- fragment: siteNamed
+-- The site with the storage URL @site or, if there is none, with a queue of that name.
+SELECT t.id FROM site t JOIN queue q ON q.site_id = t.id
+WHERE t.storage_url = @site::text OR q.name = @site
+ORDER BY t.storage_url <> @site LIMIT 1
+
 -- fragment: keepsFiles
 -- The site of catalog c is no cache: what is stored there is a file that Dray can delete.
 NOT EXISTS (SELECT FROM site t WHERE t.id = c.site_id AND starts_with(t.storage_url, 'cache:'))
@@ -422,6 +428,15 @@ WHERE g.asset_id = a.neighbour_id AND g.ordinal = s.ordinal AND g.part = 0 AND g
 least(a.expires_at, a.kept_until) IS NOT NULL AND NOT a.is_cleared
 AND a.state NOT IN ({{assetUntouchable}})
 
+-- fragment: isContradictory
+-- Asset a, whose rights have not expired, may begin only when they have, by its own times and those of its @catalog.
+a.expires_at > now() AND a.expires_at <= greatest(
+    a.not_before, (SELECT c.not_before FROM catalog c WHERE c.id = @catalog::bigint))
+
+-- fragment: startsLater
+-- Asset a, which is not paused, has jobs that wait until it may begin.
+a.is_waiting AND NOT a.is_paused AND a.not_before > now() AND a.state IN ({{assetUnsettled}}) AND a.state <> 'new'
+
 -- fragment: isPaused
 a.is_paused AND a.state IN ({{assetUnsettled}})
 
@@ -487,9 +502,20 @@ CASE WHEN {{lackingSegments}} > 0 AND a.state IN ({{assetUnsettled}}, 'interrupt
                                       THEN a.paused_received_bytes END, 0), {{lackingBytes}})
     ELSE 0 END
 
+-- fragment: shownState
+-- State of asset a as clients see and select it. Until its first result it is recorded as ready: no claim
+-- writes assets. It is in progress once a worker holds a job of it, as one of the first 100,000 assets that workers
+-- hold. The limit keeps the plan a hash of these assets, whatever the statistics say.
+CASE WHEN a.state = 'ready' AND a.id IN (
+         SELECT DISTINCT j.asset_id FROM lease e JOIN span p ON p.lease_id = e.id
+         {{jobsOfSpan}}
+         LIMIT 100000)
+     THEN 'inProgress' ELSE a.state END
+
 -- fragment: inStates
 -- Asset a is in one of the @states or, if @is_paused, paused; all are while @states is null.
-(@states::text[] IS NULL OR CASE WHEN {{isPaused}} THEN @is_paused::bool ELSE a.state = ANY(@states) END)
+(@states::text[] IS NULL OR CASE WHEN {{isPaused}} THEN @is_paused::bool
+                                 ELSE {{shownState}} = ANY(@states) END)
 
 -- fragment: rights
 -- When asset a may begin, while it may not, and when its files are deleted; in seconds since 1970.
@@ -511,7 +537,7 @@ CASE WHEN w.ended_at IS NULL THEN w.behind_seconds + coalesce((
 
 -- fragment: assetColumns
 -- Columns of an asset as clients see it.
-a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
+a.id, a.name, a.url, a.key, a.kind, {{shownState}} AS state, a.failure_code, a.failure_message, a.segments,
        a.segments_done, a.bytes, a.adopted_bytes, a.expected_bytes, a.retries, a.refreshed,
        a.warnings, jsonb_path_query_array(a.left_out, '$[0 to 19]')::text AS left_out,
        a.freed_files, a.freed_bytes, a.is_pinned, {{rights}},

@@ -28,7 +28,13 @@ SELECT q.state <> 'paused' AND NOT t.schedule_closed AS is_open,
                 c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled + n.assets,
                     0)::bigint AS jobs,
        extract(epoch FROM c.deadline - now())::float8 AS deadline_seconds,
-       coalesce(extract(epoch FROM c.not_before - now()), 0)::float8 AS begins_seconds,
+       coalesce(extract(epoch FROM greatest(c.not_before, CASE
+           -- While nothing can be leased, the first of its assets may begin then.
+           WHEN NOT EXISTS (SELECT FROM lane l WHERE l.catalog_id = c.id AND l.ready_since IS NOT NULL)
+                AND NOT EXISTS (SELECT FROM delayed_job d WHERE d.catalog_id = c.id)
+               THEN (SELECT min(a.not_before) FROM asset a
+                     WHERE a.catalog_id = c.id AND {{startsLater}})
+           END) - now()), 0)::float8 AS begins_seconds,
        coalesce(extract(epoch FROM now() - greatest(c.started_at, c.not_before)), 0)::float8
            AS running_seconds
 FROM catalog c

@@ -2,6 +2,7 @@ package import API
 package import Model
 import Postgres
 import Schedule
+import Services
 
 /// Sites, their queues and their schedules.
 package struct Sites: Sendable {
@@ -78,6 +79,25 @@ package struct Sites: Sendable {
         }
     }
 
+    /// Returns the storage URL of the site that a storage URL or the name of a queue means. Throws
+    /// `input.notFound`.
+    package func storageURL(of name: String) async throws(Failure) -> String {
+        try await database.withConnection { connection in
+            guard let url = try await Self.storageURL(of: name, connection) else {
+                throw Failure.unknownSite(name)
+            }
+            return url
+        }
+    }
+
+    /// Returns the same on a connection; nil for an unknown site.
+    static func storageURL(
+        of name: String, _ connection: PostgresConnection
+    ) async throws -> String? {
+        try await connection.query(SQL.Sites.named, ["site": .text(name)]).firstRow?
+            .string("storage_url")
+    }
+
     /// Changes a site's settings, effective at once. Throws `input.notFound`, and `input.field` for
     /// an invalid schedule.
     package func configure(_ settings: SiteSettings) async throws(Failure) -> SiteStatus {
@@ -115,6 +135,11 @@ package struct Sites: Sendable {
                 try Self.bound(settings.floorBytes, row, "floor_bytes"),
                 try Self.bound(settings.quotaBytes, row, "quota_bytes")
             )
+            let (notBefore, expiresAt) = (
+                try Self.bound(settings.notBefore, row, "not_before"),
+                try Self.bound(settings.expiresAt, row, "expires_at")
+            )
+            try Self.check(notBefore: notBefore, expiresAt: expiresAt)
             let fetches = settings.maxFetches
             let serves =
                 try settings.serves.map { $0.isEmpty ? nil : $0 }
@@ -134,9 +159,10 @@ package struct Sites: Sendable {
                     "site": .int(site), "schedule": .text(text),
                     "max_bytes_per_second": .optionalInt(maximum),
                     "floor_bytes": .optionalInt(floor), "quota_bytes": .optionalInt(quota),
+                    "not_before": .optionalDouble(notBefore),
+                    "expires_at": .optionalDouble(expiresAt),
                     "keep_seconds": .optionalDouble(
-                        try settings.keepSeconds.map { $0 == 0 ? nil : $0 }
-                            ?? row.optionalDouble("keep_seconds")),
+                        try Self.bound(settings.keepSeconds, row, "keep_seconds")),
                     "evict": .optionalText(settings.evict?.rawValue),
                     "max_fetches": .optionalInt(
                         try fetches.map { $0.count == 0 ? nil : Int64($0.count) }
@@ -173,6 +199,24 @@ package struct Sites: Sendable {
     ) throws -> Int64? {
         guard let given else { return try row.optionalInt64(column) }
         return given == 0 ? nil : given
+    }
+
+    private static func bound(
+        _ given: Double?, _ row: PostgresRow, _ column: PostgresColumn
+    ) throws -> Double? {
+        guard let given else { return try row.optionalDouble(column) }
+        return given == 0 ? nil : given
+    }
+
+    /// Throws `input.rights` if the site's assets could begin only when their rights have expired.
+    private static func check(notBefore: Double?, expiresAt: Double?) throws {
+        // PostgreSQL's times have microseconds.
+        guard let notBefore, let expiresAt, expiresAt - notBefore < 1e-5 else { return }
+        throw Failure(
+            .inputRights,
+            "expiresAt: the site would have \(timestamp(ofSeconds: expiresAt)), and notBefore "
+                + "\(timestamp(ofSeconds: notBefore)); allowed: expiresAt later than notBefore. Set both, or "
+                + "0 for the one that the site has to lose.")
     }
 
     /// Applies the schedules of sites by the database's clock: those whose next change is due, or
@@ -230,6 +274,8 @@ extension SiteStatus {
             nextChange: try row.optionalDouble("next_change"))
         floorBytes = try row.optionalInt64("floor_bytes")
         quotaBytes = try row.optionalInt64("quota_bytes")
+        notBefore = try row.optionalDouble("not_before")
+        expiresAt = try row.optionalDouble("expires_at")
         keepSeconds = try row.optionalDouble("keep_seconds")
         evict = EvictionOrder(rawValue: try row.string("evict")) ?? .off
         if let count = try row.optionalInt64("max_fetches"),

@@ -116,7 +116,7 @@ extension SQL {
     enum Rights: String, SQLSubject {
         case expired, expiring, hasAny, mayBegin, beginning, begin, rescheduled, reschedule
         case refuseExpired, refuseContradictory, lockTitles, refuseSites, refuseFetches
-        case rejections, countFetches
+        case expiringBy, rejections, countFetches
 
         static let file = SQL.file(sql_rights())
     }
@@ -160,7 +160,7 @@ extension SQL {
     }
 
     enum Sites: String, SQLSubject {
-        case status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
+        case named, status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
         case unprobed, probe, quotaChanges, applyQuota, seen, fail, volume, recordVolume
         case forgetVolume, notify, lockVolumes, othersOnVolume, takeVolume
         case sharedOutdated, tryLockShared, countShared

@@ -25,10 +25,11 @@ enum CatalogLocks {
     /// Throws `cluster.busy` if an answer of `Starting.awaitedPublication` names an asset: the
     /// start must wait until its refresh is published.
     static func checkPublications(_ awaited: PostgresResult?) throws {
-        guard let asset = try awaited?.firstRow?.string("name") else { return }
+        guard let asset = awaited?.firstRow else { return }
+        let name = Redaction.name(try asset.string("name"), ofURL: try asset.string("url"))
         throw Failure(
             .clusterBusy,
-            "asset \(asset.prefix(100)): its new files are being published by a worker. Start again "
+            "asset \(name.prefix(100)): its new files are being published by a worker. Start again "
                 + "when that has ended.")
     }
 

@@ -187,8 +187,8 @@ struct CatalogStart {
                 SQL.Rights.refuseContradictory,
                 both + code(.inputRights) + [
                     "message": .text(
-                        "expiresAt: it is not later than notBefore, those of the list and the "
-                            + "catalog together; allowed: a later time. Nothing is fetched.")
+                        "expiresAt: it is not later than notBefore, those of the list, the catalog and "
+                            + "the site together; allowed: a later time. Nothing is fetched.")
                 ]),
             PostgresStatement(SQL.Rights.refuseSites, limited + code(.rightsMaxSites)),
             PostgresStatement(SQL.Rights.refuseFetches, limited + code(.rightsMaxFetches)),

@@ -43,9 +43,9 @@ enum TokenCommand {
                         "queue", .text(placeholder: "NAME"), repeatable: true,
                         help: "For a worker: only jobs of this queue; repeatable. Default: all."),
                     CommandOption(
-                        "site", .directory(placeholder: "DEST"), repeatable: true,
-                        help: "For a submitter: only catalogs of this site; repeatable. Default: "
-                            + "all."),
+                        "site", .directory(placeholder: "SITE"), repeatable: true,
+                        help: "For a submitter: only catalogs of this site: name of its queue, "
+                            + "directory or storage URL; repeatable. Default: all."),
                     CommandOption(
                         "expires", .text(placeholder: "TIME"),
                         help: "When it expires. Default: never."),
@@ -96,9 +96,7 @@ enum TokenCommand {
             throw UsageError(
                 "--site is for the role submitter", hint: "Workers are bound with --queue.")
         }
-        submission.sites =
-            sites.isEmpty
-            ? nil : try sites.map { try CatalogCommand.site(ofOption: $0).storageURL }
+        submission.sites = sites.isEmpty ? nil : try sites.map(SiteNames.checkedSite)
         submission.expires = try TimeOptions.time("expires", arguments)
         return submission
     }

@@ -79,10 +79,7 @@ enum AssetsCommand {
 
     private static let listOptions =
         [
-            CommandOption(
-                "site", .directory(placeholder: "DEST"),
-                help: "Site of the catalog, if several sites have a catalog of that name."),
-            states,
+            CatalogCommand.site, states,
             CommandOption(
                 "kind", .choice(placeholder: "KIND", of: AssetKind.allCases.map(\.rawValue)),
                 help: "Only assets of this kind: "
@@ -159,11 +156,7 @@ enum AssetsCommand {
         var query = AssetQuery(
             Int64(catalog).map { CatalogReference(CatalogID($0)) }
                 ?? CatalogReference(name: catalog))
-        if let site = arguments.text("site") {
-            query.catalog.storageURL =
-                try ClientSettings.coordinator == nil
-                ? Destination(local: site).storageURL : Destination(remote: site).storageURL
-        }
+        query.catalog.site = try arguments.text("site").map(SiteNames.checkedSite)
         query.states = selectedStates(arguments) ?? AssetStates()
         query.kind = arguments.choice("kind", AssetKind.self)
         query.failureCode = arguments.text("code")

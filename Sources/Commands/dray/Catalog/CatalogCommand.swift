@@ -43,8 +43,9 @@ enum CatalogCommand {
         help: "Only assets that failed with this code: origin.http.404.")
 
     static let site = CommandOption(
-        "site", .directory(placeholder: "DEST"),
-        help: "Site of the catalog, if several sites have a catalog of that name.")
+        "site", .directory(placeholder: "SITE"),
+        help: "Site of the catalog, if several sites have a catalog of that name: name of its "
+            + "queue, directory or storage URL.")
 
     static let allSites = CommandOption(
         "all-sites", .flag, help: "The catalogs of this name at all sites.")
@@ -214,19 +215,7 @@ enum CatalogCommand {
         }
         if let number = Int64(name), number > 0 { return CatalogReference(CatalogID(number)) }
         return CatalogReference(
-            name: name,
-            storageURL: try arguments.text("site").map { text throws(Failure) in
-                try site(ofOption: text).storageURL
-            })
-    }
-
-    /// Resolves links on this machine, as `dray prefetch` does; a site that cannot be written is
-    /// still accepted.
-    static func site(ofOption text: String) throws(Failure) -> Destination {
-        if ClientSettings.coordinator == nil, let local = try? Destination(local: text) {
-            return local
-        }
-        return try Destination(remote: text)
+            name: name, site: try arguments.text("site").map(SiteNames.checkedSite))
     }
 
     private static func text(

@@ -69,10 +69,11 @@ enum WatchCommand {
     private static func cluster(_ arguments: Arguments) async throws -> ClusterEndpoint {
         if let named = try ClusterEndpoint.named() { return named }
         // Without a home directory there is no default state.
-        if let state = try? CommonOptions.statePath(arguments),
-            let running = try ClusterEndpoint.running(in: state)
-        {
-            return running
+        if let state = try? CommonOptions.statePath(arguments) {
+            if let running = try ClusterEndpoint.running(in: state) { return running }
+            if arguments.text(CommonOptions.state.name) != nil {
+                throw ClusterCall.noneRuns(in: state)
+            }
         }
         let standard = try ClusterEndpoint.standard()
         let client = try standard.client()

@@ -18,6 +18,17 @@ extension ClusterCall {
             hint: "Set its directory with --state, or set DRAY_COORDINATOR.")
     }
 
+    /// Returns the failure of a command that needs a running cluster, where `--state` names a directory
+    /// without one.
+    static func noneRuns(in path: String) -> any Error {
+        guard StateDirectory.isUsed(path) else { return noPrivate(path) }
+        let shown = printable(path)
+        return Failure(
+            .clusterCoordinatorUnreachable,
+            "no cluster runs in --state '\(shown)'; start one with `dray up --state \(shown)`, or use "
+                + "this command while `dray prefetch --state \(shown)` runs")
+    }
+
     private static func noPrivate(_ path: String) -> UsageError {
         UsageError(
             "--state is '\(printable(path))', where no private cluster exists",

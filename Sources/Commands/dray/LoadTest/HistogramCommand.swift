@@ -13,11 +13,14 @@ enum HistogramCommand {
         "histogram", summary: "Merge HdrHistogram logs and print their percentiles.",
         discussion: """
             Reads logs of V2 compressed histograms in microseconds, as `dray loadtest --hdr-log` \
-            and HdrHistogram libraries write them. Histograms of one tag are merged without \
-            loss: `cat one.hlog two.hlog | dray histogram -` merges two tests. Exits with 2 if a \
-            log cannot be read.
+            and HdrHistogram libraries write them. Histograms of one tag, in all logs, are merged \
+            without loss. Exits with 2 if a log cannot be read.
             """,
-        operands: [CommandOperand("LOG", .files, help: "A histogram log, or - for stdin.")],
+        operands: [
+            CommandOperand(
+                "LOG", .files, repeatable: true,
+                help: "A histogram log, or - for stdin. May be repeated.")
+        ],
         options: [ClusterCall.json]
     ) { arguments in
         do {
@@ -28,16 +31,17 @@ enum HistogramCommand {
     }
 
     private static func run(_ arguments: Arguments) throws -> ExitCode {
-        let path = arguments.operands[0]
-        let (bytes, _) = try SmallFile.read(path, maximumBytes: maxBytes)
-        let report: HistogramReport
-        do throws(HistogramError) {
-            report = try HistogramReport(String(decoding: bytes, as: UTF8.self))
-        } catch {
-            throw Failure(
-                .inputMalformed,
-                "\(printable(path == "-" ? "stdin" : path)): \(printable(error.detail)); "
-                    + "use a histogram log, as --hdr-log writes it")
+        var report = HistogramReport()
+        for path in arguments.operands {
+            let (bytes, _) = try SmallFile.read(path, maximumBytes: maxBytes)
+            do throws(HistogramError) {
+                try report.add(String(decoding: bytes, as: UTF8.self))
+            } catch {
+                throw Failure(
+                    .inputMalformed,
+                    "\(printable(path == "-" ? "stdin" : path)): \(printable(error.detail)); "
+                        + "use a histogram log, as --hdr-log writes it")
+            }
         }
         Console.write(arguments.flag("json") ? try report.json() : report.text)
         return .success

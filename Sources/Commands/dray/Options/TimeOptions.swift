@@ -26,6 +26,23 @@ enum TimeOptions {
         "keep-for", .text(placeholder: "DURATION"),
         help: "Delete the files of an asset this long after it was first complete: 90m, 48h, 30d.")
 
+    /// Reads `--not-before` and `--expires`, in seconds since 1970. Returns `none` for that word if it
+    /// is allowed. Throws `input.rights` if nothing could be fetched in between.
+    static func window(
+        _ arguments: Arguments, none: Double? = nil
+    ) throws -> (notBefore: Double?, expires: Double?) {
+        let begin = try time(notBefore.name, arguments, none: none)
+        let end = try futureTime(expires.name, arguments, none: none)
+        if let begin, let end, begin != none, end != none, end <= begin {
+            let given = String((arguments.text(expires.name) ?? "").prefix(100))
+            throw Failure(
+                .inputRights,
+                "--expires is '\(given)', which is not later than --not-before; allowed: a time "
+                    + "after \(TimeText.minute(ofSeconds: begin))")
+        }
+        return (begin, end)
+    }
+
     /// Reads `--keep-for DURATION` in seconds. Returns `none` for that word if it is allowed.
     static func keepSeconds(
         _ arguments: Arguments, none: Double? = nil

@@ -55,7 +55,7 @@ extension PrefetchCommand {
         @Sendable func text(
             of storageURL: String, _ client: CoordinatorClient?
         ) async throws -> String {
-            let catalog = CatalogReference(name: name, storageURL: storageURL)
+            let catalog = CatalogReference(name: name, site: storageURL)
             return try await ListPreview(
                 catalog: catalog, source: source, sharedKeys: list.sharedKeys, prunes: prunes
             ).text(client)

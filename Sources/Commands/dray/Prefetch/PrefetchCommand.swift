@@ -122,16 +122,11 @@ enum PrefetchCommand {
             throw UsageError("--\(name) cannot be used with --site", hint: "Use --to DEST.")
         }
         if let path = arguments.text("report") { try ReportWriter.check(path) }
-        let notBefore = try TimeOptions.time("not-before", arguments)
+        let (notBefore, expires) = try TimeOptions.window(arguments)
         let deadline = try TimeOptions.futureTime(TimeOptions.deadline.name, arguments)
         if let notBefore, let deadline, deadline <= notBefore {
             throw UsageError(
                 "--deadline comes before --not-before", hint: "Use a deadline after --not-before.")
-        }
-        let expires = try TimeOptions.futureTime(TimeOptions.expires.name, arguments)
-        if let notBefore, let expires, expires <= notBefore {
-            throw UsageError(
-                "--expires comes before --not-before", hint: "Use a time after --not-before.")
         }
         let keepSeconds = try TimeOptions.keepSeconds(arguments)
         let refresh = try TimeOptions.refresh(arguments)

@@ -26,10 +26,8 @@ enum RefreshCommand {
             CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [
-            CommandOption(
-                "site", .directory(placeholder: "DEST"),
-                help: "Site of the catalog, if several sites have a catalog of that name."),
-            CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
+            CatalogCommand.site, CommonOptions.state, CommonOptions.workers,
+            CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
                 "report", .file(placeholder: "FILE"),
@@ -58,7 +56,7 @@ enum RefreshCommand {
         let interrupts = try PrefetchCommand.onInterrupt(arguments, isEmbedded: remote == nil)
         let isQuiet = arguments.flag("quiet")
         let plan = RefreshSession.Plan(
-            catalog: try catalog(arguments, isEmbedded: remote == nil),
+            catalog: try CatalogCommand.reference(arguments),
             reportPath: arguments.text("report"),
             mediaCheck: try await MediaCheck.prepare(arguments), isQuiet: isQuiet,
             printsJSON: arguments.flag("json"), isEmbedded: remote == nil)
@@ -80,16 +78,5 @@ enum RefreshCommand {
         // Drained before the workers, which write due checksum files after a cancellation.
         return try await SessionRun.run(
             cluster.stages + [[session]], session, display, interrupts)
-    }
-
-    private static func catalog(
-        _ arguments: Arguments, isEmbedded: Bool
-    ) throws -> CatalogReference {
-        let name = arguments.operands[0]
-        if let number = Int64(name), number > 0 { return CatalogReference(CatalogID(number)) }
-        let site = try arguments.text("site").map { text throws(Failure) in
-            try isEmbedded ? Destination(local: text) : Destination(remote: text)
-        }
-        return CatalogReference(name: name, storageURL: site?.storageURL)
     }
 }

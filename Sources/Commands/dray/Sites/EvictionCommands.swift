@@ -38,7 +38,7 @@ enum EvictionCommands {
             Removes assets in the order of `dray site set --evict`, by default those first that were \
             submitted or refreshed the longest time ago. Nothing of a catalog that runs, and nothing pinned (`dray assets \
             pin`), is removed. Without --bytes, frees what the site needs now. Workers delete the \
-            files; an asset that is submitted again is fetched again.
+            files; an asset that is submitted again is fetched again. Asks first on a terminal.
             """,
         operands: [site],
         options: [
@@ -46,12 +46,38 @@ enum EvictionCommands {
                 "bytes", .text(placeholder: "SIZE"), help: "Free that much: 20GB, 1.5TiB."),
             CommandOption(
                 "dry-run", .flag, help: "Print which assets would be removed; change nothing."),
+            CommandOption(
+                "yes", .flag,
+                help: "Do not ask before files are deleted. Required without a terminal."),
         ] + ClusterCall.options
     ) { arguments in
         await ClusterCall.run(arguments, asking: { try request(arguments) }) {
             request, client in
+            if request.dryRun != true, !arguments.flag("yes") {
+                try await confirm(request, client)
+            }
             let answer = try await client.evict(request)
             return try ClusterCall.show(answer, arguments) { text(answer) }
+        }
+    }
+
+    /// Asks on the terminal, unless there is nothing to evict. Throws if the answer is no, or if there
+    /// is no terminal.
+    private static func confirm(
+        _ request: SiteEviction, _ client: CoordinatorClient
+    ) async throws {
+        var preview = request
+        preview.dryRun = true
+        let found = try await client.evict(preview)
+        guard found.assets > 0 else { return }
+        let files =
+            "\(HumanFormat.count(found.assets, "asset")), \(HumanFormat.bytes(found.bytes))"
+        let unconfirmed = UsageError(
+            "evicting \(files), deletes their files from the site",
+            hint: "Add --yes to confirm; --dry-run lists them.")
+        let question = "dray: delete \(files), from the site? (y or n) "
+        guard try await Confirmation.ask(question, else: unconfirmed) else {
+            throw UsageError("nothing was evicted", hint: "Answer y, or add --yes.")
         }
     }
 

@@ -42,6 +42,8 @@ enum SiteCommand {
                     All workers that write to the site share the bandwidth. The default time \
                     zone is UTC.
 
+                    \(TimeOptions.discussion)
+
                     SIZE is 500GB, 1.5TiB or a number of bytes. A site that is full, over its \
                     quota or not writable is paused, and resumes by itself.
 
@@ -114,6 +116,8 @@ enum SiteCommand {
                 "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
                 "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
                 "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
+                "not before: \(time(status.notBefore, none: "any time"))",
+                "expires: \(time(status.expiresAt, none: "never"))",
                 "keep for: \(status.keepSeconds.map { HumanFormat.duration(seconds: $0) } ?? "ever")",
                 "evicts: \(EvictionCommands.text(status.evict))",
             ] + TitleLimitOptions.text(status.maxFetches, status.maxSites) + [
@@ -125,14 +129,19 @@ enum SiteCommand {
             + settings.joined(separator: "; ") + ".\n"
     }
 
+    private static func time(_ seconds: Double?, none: String) -> String {
+        seconds.map { TimeText.minute(ofSeconds: $0) } ?? none
+    }
+
     static func settings(_ arguments: Arguments) throws -> SiteSettings {
         let settings = try SiteOptions.settings(
             of: SiteNames.site(arguments.operands[0]), arguments)
         guard settings != SiteSettings(site: settings.site) else {
             throw UsageError(
                 "nothing to set",
-                hint: "Use --schedule, --maximum, --floor, --quota, --keep-for, --evict, "
-                    + "--max-fetches, --max-sites, --audit-every, --serves or --accept-volume.")
+                hint: "Use --schedule, --maximum, --floor, --quota, --not-before, --expires, "
+                    + "--keep-for, --evict, --max-fetches, --max-sites, --audit-every, --serves "
+                    + "or --accept-volume.")
         }
         return settings
     }

@@ -24,6 +24,14 @@ enum SiteOptions {
             "quota", .text(placeholder: "SIZE"),
             help: "Maximum size of the site's catalogs together; `none` for no quota."),
         CommandOption(
+            TimeOptions.notBefore.name, .text(placeholder: "TIME"),
+            help: "Fetch nothing of an asset before this time; for assets that are submitted from "
+                + "now on. `none` for no time."),
+        CommandOption(
+            TimeOptions.expires.name, .text(placeholder: "TIME"),
+            help: "Delete the files of an asset at this time, at the latest; for assets that are "
+                + "submitted from now on. `none` for no time."),
+        CommandOption(
             TimeOptions.keepFor.name, .text(placeholder: "DURATION"),
             help: "Delete the files of an asset this long after it was complete, at the latest; "
                 + "for assets that are submitted from now on. `none` for no limit."),
@@ -60,6 +68,7 @@ enum SiteOptions {
         }
         settings.floorBytes = try size("floor", arguments)
         settings.quotaBytes = try size("quota", arguments)
+        (settings.notBefore, settings.expiresAt) = try TimeOptions.window(arguments, none: 0)
         settings.keepSeconds = try TimeOptions.keepSeconds(arguments, none: 0)
         settings.evict = EvictionCommands.order(arguments)
         settings.maxFetches = try TitleLimitOptions.fetches(arguments, none: true)

@@ -125,19 +125,10 @@ enum SourceCommand {
             arguments, isCheck: true,
             asking: { (try CatalogCommand.reference(arguments), try input()) }
         ) { asked, client in
-            let status = try await body(try await id(of: asked.0, client), client, asked.1)
+            let catalog = try await client.number(of: asked.0, retrySeconds: retry)
+            let status = try await body(catalog, client, asked.1)
             return try ClusterCall.show(status, arguments) { words(status) }
         }
-    }
-
-    /// Returns a catalog's number, which one page of its assets has.
-    private static func id(
-        of reference: CatalogReference, _ client: CoordinatorClient
-    ) async throws -> CatalogID {
-        if let id = reference.id { return id }
-        var query = AssetQuery(reference)
-        query.limit = 1
-        return try await client.assets(query, retrySeconds: retry).catalog
     }
 
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {

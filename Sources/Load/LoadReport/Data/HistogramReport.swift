@@ -22,15 +22,22 @@ package struct HistogramReport: Sendable {
 
     private static let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999]
 
-    private var all: [Series] = []
+    private var indexes: [String?: Int] = [:]
+    private var series: [Series] = []
 
-    /// Reads one or more concatenated logs; the error names the line.
-    package init(_ text: String) throws(HistogramError) {
-        var indexes: [String?: Int] = [:]
-        var series: [Series] = []
+    /// Values without a tag come first, as in a log; then the tags in order of appearance.
+    private var all: [Series] { series.filter { $0.tag == nil } + series.filter { $0.tag != nil } }
+
+    package init() {}
+
+    /// Adds one or more concatenated logs; the error names the line. Throws for text without an
+    /// interval; some of it may have been added then.
+    package mutating func add(_ text: String) throws(HistogramError) {
+        var isEmpty = true
         var hasTooMany = false
         var isTooLarge = false
         try HdrHistogramLog.read(text) { interval in
+            isEmpty = false
             let index = indexes[interval.tag] ?? series.count
             if index == series.count {
                 guard series.count < Self.maxTags else {
@@ -51,9 +58,7 @@ package struct HistogramReport: Sendable {
         }
         if hasTooMany { throw HistogramError(detail: "more than \(Self.maxTags) tags") }
         if isTooLarge { throw HistogramError(detail: "its counts are more than 64 bits hold") }
-        if series.isEmpty { throw HistogramError(detail: "it has no interval") }
-        // Values without a tag come first, as in a log; then the tags in order of appearance.
-        all = series.filter { $0.tag == nil } + series.filter { $0.tag != nil }
+        if isEmpty { throw HistogramError(detail: "it has no interval") }
     }
 
     /// A table with one line per tag.

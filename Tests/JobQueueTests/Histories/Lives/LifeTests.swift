@@ -26,7 +26,7 @@ import Testing
     @Test func filesAndCountsAgreeWithRecords() async throws {
         let seeds = Self.seeds
         let isUsual = seeds == Self.usualSeeds
-        try await QueueFixture.with("lives") { fixture in
+        try await QueueFixture.with { fixture in
             let database = HistoryDatabase(pool: fixture.pool)
             let edges = TransitionLog.edges(AssetState.machine, "asset")
             var seen: Set<TransitionLog.Edge> = []
@@ -67,7 +67,7 @@ import Testing
 
     /// A file that goes although another catalog has recorded it.
     @Test func aFileThatIsGoneTooEarlyIsCaught() async throws {
-        try await QueueFixture.with("lives_caught") { fixture in
+        try await QueueFixture.with { fixture in
             let findings = try await Self.findings(fixture) { $0.loseSilently() }
             #expect(findings.contains { $0.hasPrefix("recorded and not stored") }, "\(findings)")
         }
@@ -75,7 +75,7 @@ import Testing
 
     /// A file that stays although no record has it.
     @Test func anUnrecordedFileIsCaught() async throws {
-        try await QueueFixture.with("lives_left") { fixture in
+        try await QueueFixture.with { fixture in
             let findings = try await Self.findings(fixture) { try await $0.forgetSilently() }
             #expect(findings.contains { $0.hasPrefix("stored and not known") }, "\(findings)")
         }

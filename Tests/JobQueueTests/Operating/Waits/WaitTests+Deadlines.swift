@@ -1,4 +1,5 @@
 import API
+import JobQueue
 import Model
 import Postgres
 import TestSupport
@@ -27,7 +28,7 @@ extension WaitTests {
     }
 
     @Test func theTimeLeftIsThatOfTheLatestPace() async throws {
-        try await F.with("wait_pace") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<100).map { F.file("f\($0)") })
             func left() async throws -> Double? {
                 try await beat(fixture)
@@ -66,8 +67,41 @@ extension WaitTests {
         }
     }
 
+    @Test func anAssetThatMayNotStartYetIsTheEnd() async throws {
+        try await F.with { fixture in
+            var files = (0..<100).map { F.file("f\($0)") }
+            let start = try await now(fixture) + 7_200
+            files[98].notBefore = start - 3_600
+            files[99].notBefore = start
+            let catalog = try await fixture.submit(files)
+            try await beat(fixture)
+            try await work(fixture, 10)
+            _ = try await fixture.queue.catalogs.status(of: catalog)
+            try await shiftPace(fixture, seconds: 40)
+            try await work(fixture, 20)
+            try await beat(fixture)
+            let finish = try await fixture.queue.catalogs.status(of: catalog).finish
+            guard case .finishes(let end, let seconds, .notBefore)? = finish?.estimate else {
+                Issue.record("\(String(describing: finish))")
+                return
+            }
+            #expect(abs(end - start) < 0.01 && (7_000...7_200).contains(seconds))
+            #expect(try await reasons(fixture, catalog) == [])
+            // Nothing else is left: the first of them ends the wait.
+            try await fixture.drain()
+            try await beat(fixture)
+            let waits = try await waits(fixture, catalog)
+            #expect(waits.map(\.reason) == [.assetsNotBefore])
+            #expect(abs((waits.first?.until ?? 0) - start + 3_600) < 0.01)
+            // Paused, they do not start by themselves.
+            let pause = SelectionAction(.pause, catalog: CatalogReference(catalog))
+            #expect(try await fixture.queue.catalogs.selections.apply(pause).assets == 2)
+            #expect(try await reasons(fixture, catalog) == [.paused(assets: 2)])
+        }
+    }
+
     @Test func aDeadlineThatCannotBeMetIsKnown() async throws {
-        try await F.with("wait_deadline") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             let catalog = try await fixture.submit(
                 (0..<100).map { F.file("f\($0)") }, deadline: now + 200)
@@ -125,7 +159,7 @@ extension WaitTests {
     }
 
     @Test func aDeadlineThatWasOverAtTheStartIsMissed() async throws {
-        try await F.with("wait_over") { fixture in
+        try await F.with { fixture in
             let deadline = try await now(fixture) - 60
             let catalog = try await fixture.submit(
                 [F.file("a"), F.file("b")], notBefore: deadline - 60, deadline: deadline)
@@ -173,7 +207,7 @@ extension WaitTests {
     }
 
     @Test func aDelayedRetryDoesNotBlockWhatIsReady() async throws {
-        try await F.with("wait_ready") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             let catalog = try await fixture.submit(
                 [F.file("a"), F.file("b")], deadline: now + 200)

@@ -27,7 +27,7 @@ extension WaitTests {
 
     /// Coordinators look for what is due each second: until then nothing waits for other catalogs.
     @Test func aRetryThatIsJustDueIsARetry() async throws {
-        try await F.with("wait_due") { fixture in
+        try await F.with { fixture in
             let catalog = try await retrying(fixture)
             for seconds in [3_600.0, -0.1] {
                 try await delay(fixture, seconds: seconds)
@@ -41,7 +41,7 @@ extension WaitTests {
     }
 
     @Test func nothingWaitsForOtherCatalogsBesideAnIdleWorker() async throws {
-        try await F.with("wait_idle_worker") { fixture in
+        try await F.with { fixture in
             let catalog = try await retrying(fixture)
             try await delay(fixture, seconds: -5)
             var idle = Heartbeat(

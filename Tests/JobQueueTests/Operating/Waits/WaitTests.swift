@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func aRunningCatalogWaitsForNothing() async throws {
-        try await F.with("wait_none") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await beat(fixture)
             // Any worker may take them now.
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func aHeldCatalogReportsItsStart() async throws {
-        try await F.with("wait_not_before") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             let catalog = try await fixture.submit([F.file("a")], notBefore: now + 3_600)
             try await beat(fixture)
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func aClosedScheduleReportsItsOpening() async throws {
-        try await F.with("wait_schedule") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await beat(fixture)
             _ = try await fixture.queue.sites.configure(SiteSettings(site: F.site, schedule: "off"))
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func theReasonThatEndsLastComesFirst() async throws {
-        try await F.with("wait_order") { fixture in
+        try await F.with { fixture in
             let now = try await now(fixture)
             let catalog = try await fixture.submit([F.file("a")], notBefore: now + 60)
             try await beat(fixture)
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test func aRetryReportsItsReasonAndTime() async throws {
-        try await F.with("wait_retry") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             try await beat(fixture)
             let grant = try await fixture.lease()
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func theLeaseOfASilentWorkerReportsItsEnd() async throws {
-        try await F.with("wait_silent") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
             try await beat(fixture, leases: [grant.lease ?? ""], active: 1)
@@ -176,7 +176,7 @@ import Testing
 
     /// An idle worker sends a heartbeat only twice a minute: its new lease is not lost.
     @Test func aYoungLeaseIsNotLost() async throws {
-        try await F.with("wait_young") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await beat(fixture)
             try await age(fixture, seconds: 29)
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func aCooldownReportsItsEnd() async throws {
-        try await F.with("wait_cooldown") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await beat(fixture)
             let grant = try await fixture.lease(1)
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test func limitsThatAreUsedUpAreNamed() async throws {
-        try await F.with("wait_limit") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await fixture.queue.origins.setLimits(
                 OriginLimitsChange(
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test func aSitesBandwidthIsNamed() async throws {
-        try await F.with("wait_site") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease(1)
             try await beat(fixture, leases: [grant.lease ?? ""])
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test func aQueueWithoutWorkersIsNamed() async throws {
-        try await F.with("wait_workers") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let queue = try await queueName(fixture)
             #expect(try await reasons(fixture, catalog) == [.noWorker(queue: queue, workers: 0)])
@@ -255,7 +255,7 @@ import Testing
     }
 
     @Test func aCatalogBehindOthersReportsThem() async throws {
-        try await F.with("wait_behind") { fixture in
+        try await F.with { fixture in
             try await fixture.submit(
                 (0..<5).map { F.file("f\($0)") }, catalog: "first", priority: 9)
             let behind = try await fixture.submit([F.file("x")], catalog: "second", priority: 1)
@@ -270,7 +270,7 @@ import Testing
     }
 
     @Test func aTransferThatWaitsForItsFirstByteIsRunning() async throws {
-        try await F.with("wait_first_byte") { fixture in
+        try await F.with { fixture in
             let catalog = try await fixture.submit((1...4).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: 100)])

@@ -18,7 +18,7 @@ a.catalog_id = @catalog::bigint AND a.generation >= c.generation
 SELECT {{assetColumns}}, a.sidecars IS NOT NULL AS has_sidecars
 FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation AND a.id > @after::bigint
-  AND (@state::text IS NULL OR a.state = @state)
+  AND (@state::text IS NULL OR {{shownState}} = @state)
 ORDER BY a.id LIMIT @limit::int
 
 -- unprepared: missingSidecars

@@ -24,11 +24,11 @@ WHERE id = @catalog::bigint
 
 -- name: select
 -- The catalog of that number, else those of that name, at a site or at all, else those with an asset
--- of that failure code, if one is given, in one of the states.
-SELECT c.id FROM catalog c JOIN site t ON t.id = c.site_id
+-- of that failure code, if one is given, in one of the states; each with the name of its queue.
+SELECT c.id, n.name AS queue FROM catalog c JOIN queue n ON n.id = c.queue_id
 WHERE CASE WHEN @catalog::bigint IS NOT NULL THEN c.id = @catalog
            WHEN @name::text IS NOT NULL
-               THEN c.name = @name AND (@storage_url::text IS NULL OR t.storage_url = @storage_url)
+               THEN c.name = @name AND (@site::text IS NULL OR c.site_id = ({{siteNamed}}))
            ELSE EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
                         AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
                         AND (@failure_code::text IS NULL OR a.failure_code = @failure_code)

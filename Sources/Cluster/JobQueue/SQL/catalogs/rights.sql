@@ -37,14 +37,24 @@ SELECT EXISTS (
 ) AS has_rights
 
 -- name: mayBegin
--- Catalogs with assets that may begin now.
-SELECT catalog_id AS id FROM asset WHERE is_waiting AND not_before <= now()
-UNION
-SELECT catalog_id FROM asset WHERE is_waiting AND not_before IS NULL
+-- Catalogs with assets that may begin now: one look at the index for each with assets that wait.
+WITH RECURSIVE waiting AS (
+    (SELECT a.catalog_id, a.not_before FROM asset a WHERE a.is_waiting
+     ORDER BY a.catalog_id, a.not_before NULLS FIRST LIMIT 1)
+    UNION ALL
+    SELECT n.catalog_id, n.not_before FROM waiting w CROSS JOIN LATERAL (
+        SELECT a.catalog_id, a.not_before FROM asset a
+        WHERE a.is_waiting AND a.catalog_id > w.catalog_id
+        ORDER BY a.catalog_id, a.not_before NULLS FIRST LIMIT 1
+    ) AS n
+)
+SELECT catalog_id AS id FROM waiting WHERE coalesce(not_before <= now(), true)
 
 -- name: beginning
+-- The first of a catalog's assets that may begin now; `mayBegin` finds the rest a second later.
 SELECT id FROM asset
 WHERE catalog_id = @catalog::bigint AND is_waiting AND (not_before <= now() OR not_before IS NULL)
+ORDER BY not_before NULLS FIRST, id LIMIT 20000
 
 -- name: begin
 -- Lets assets that may begin now wait no longer. Returns the same as `reprioritise` of selecting.sql.
@@ -110,14 +120,22 @@ WITH due AS MATERIALIZED (
 
 -- unprepared: refuseContradictory
 -- raises: asset.refuse
--- Assets that may begin only when their rights have expired, as their list and their catalog contradict each other.
+-- Assets that may begin only when their rights have expired, as their list, catalog and site contradict each other.
 WITH due AS MATERIALIZED (
     SELECT a.id, @code::text AS code, @message::text AS message
-    FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    FROM asset a
     WHERE a.catalog_id = @catalog::bigint AND a.generation = @generation::int
-      AND a.expires_at > now() AND a.expires_at <= greatest(a.not_before, c.not_before)
-      AND a.state IN ({{assetRefusable}})
+      AND {{isContradictory}} AND a.state IN ({{assetRefusable}})
 ), {{refused}}
+
+-- name: expiringBy
+-- The first of the catalog's assets under way, and of those to be started, that expires by @not_before, a time in
+-- seconds since 1970. One that was complete is stored already.
+SELECT a.name, a.url, extract(epoch FROM a.expires_at)::float8 AS expires_at FROM asset a
+WHERE a.catalog_id = @catalog::bigint AND a.state IN ({{assetUnsettled}})
+  AND a.completed_at IS NULL
+  AND a.expires_at > now() AND a.expires_at <= to_timestamp(@not_before::float8)
+ORDER BY a.expires_at, a.name LIMIT 1
 
 -- name: lockTitles
 -- Starts of titles whose fetches or sites are limited follow each other.

@@ -32,12 +32,19 @@ FROM asset WHERE catalog_id = @catalog::bigint
 
 -- fragment: losingWork
 -- Assets whose work the start takes away from workers: those that leave the catalog, have other
--- sidecars, are redefined or have their manifests read again.
+-- sidecars, are redefined, have their manifests read again or are to be rejected.
 leaving AS MATERIALIZED (
-    SELECT id FROM asset
+    SELECT id FROM asset a
     WHERE catalog_id = @catalog AND (redefined OR renewing_since IS NOT NULL
-        OR ((generation < @generation OR sidecars_changed) AND state IN ({{assetUnsettled}})))
+        OR ((generation < @generation OR sidecars_changed) AND state IN ({{assetUnsettled}}))
+        OR {{cannotEnd}})
 )
+
+-- fragment: cannotEnd
+-- Asset a is under way, was never complete, and now has rights that contradict each other: it is interrupted, so
+-- that the start rejects it.
+(a.state IN ({{assetUnsettled}}) AND a.state <> 'new' AND a.completed_at IS NULL
+ AND {{isContradictory}})
 
 -- unprepared: lockWork
 -- Locks the jobs of assets that lose their work, and checksum files that may come too early. Answers
@@ -72,7 +79,7 @@ SELECT count(*) AS assets FROM (
 -- name: awaitedPublication
 -- An asset that is to be dropped or restarted while its files are published. The start has locked
 -- its work.
-SELECT name FROM asset
+SELECT name, url FROM asset
 WHERE catalog_id = @catalog AND state = 'publishing'
     AND (redefined OR generation < @generation OR sidecars_changed)
 LIMIT 1
@@ -97,15 +104,16 @@ UPDATE asset a SET renewing_since = NULL FROM ended e WHERE a.id = e.id
 
 -- name: forget
 -- raises: asset.redefine, asset.interrupt
--- The catalog's lanes are locked. Drops the jobs of assets that left the catalog, have other sidecars
--- or were redefined, and what was known of the last; of titles that is put aside. One that is
+-- The catalog's lanes are locked. Drops the jobs of assets that left the catalog, have other sidecars,
+-- are to be rejected or were redefined, and what was known of the last; of titles that is put aside. One that is
 -- refreshed is whole, and was. Workers that hold some of the jobs are notified at their next
 -- heartbeat; what they may have stored by then is noted.
 WITH leaving AS MATERIALIZED (
     SELECT id, kind, redefined, state, state = 'refreshing' AND NOT redefined AS is_whole
-    FROM asset
+    FROM asset a
     WHERE catalog_id = @catalog AND (redefined
-        OR ((generation < @generation OR sidecars_changed) AND state IN ({{assetUnsettled}})))
+        OR ((generation < @generation OR sidecars_changed) AND state IN ({{assetUnsettled}}))
+        OR {{cannotEnd}})
     ORDER BY id FOR UPDATE
 ), leased AS (
     DELETE FROM job

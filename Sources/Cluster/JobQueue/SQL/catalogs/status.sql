@@ -166,7 +166,7 @@ ORDER BY c.id DESC
 
 -- unprepared: active
 -- Those under way, most recently changed first, with the bytes of transfers that have no result
--- yet, also of those that wait for their first byte: until its first result an asset is `ready`,
+-- yet, also of those that wait for their first byte: until its first result an asset is recorded as `ready`,
 -- and only a worker knows more.
 WITH receiving AS (
     {{receiving}}
@@ -181,8 +181,10 @@ WITH receiving AS (
 ), active AS (
     SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
 )
-SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done,
+SELECT a.id, a.name, a.url, a.kind,
+       CASE WHEN a.state = 'ready' AND a.id IN (SELECT asset_id FROM leased) THEN 'inProgress' ELSE a.state END
+           AS state,
+       a.failure_code, a.failure_message, a.segments, a.segments_done,
        a.bytes + {{receivedBytes}} AS bytes, a.adopted_bytes,
        least(coalesce(r.resumed, a.paused_received_bytes), {{receivedBytes}}) AS resumed_bytes,
        -- A file that is fetched in one transfer is as long as its answer says.
@@ -357,6 +359,12 @@ CROSS JOIN LATERAL (
            i.not_before AS until
     WHERE i.not_before > now() AND i.state = 'running'
     UNION ALL
+    SELECT 'assetsNotBefore', NULL, NULL, NULL, n.not_before
+    FROM (SELECT min(a.not_before) AS not_before FROM asset a
+          WHERE a.catalog_id = i.id AND {{startsLater}}) AS n
+    WHERE n.not_before IS NOT NULL AND i.state = 'running'
+      AND NOT EXISTS (SELECT FROM free f WHERE f.catalog_id = i.id)
+    UNION ALL
     SELECT 'schedule', NULL, NULL, NULL, i.next_change
     WHERE i.schedule_closed AND i.state = 'running'
     UNION ALL
@@ -466,6 +474,9 @@ WITH running AS MATERIALIZED (
 )
 SELECT c.id AS catalog_id, q.name AS queue, t.schedule, t.max_bytes_per_second, t.bytes_per_second,
        greatest(extract(epoch FROM c.not_before - now()), 0)::float8 AS not_before_seconds,
+       extract(epoch FROM (SELECT max(a.not_before) FROM asset a
+                           WHERE a.catalog_id = c.id AND {{startsLater}}) - now())::float8
+           AS last_start_seconds,
        extract(epoch FROM now())::float8 AS now,
        (SELECT count(*) FROM worker w WHERE w.last_seen > now() - interval '40 seconds'
            AND (w.queues IS NULL OR q.name = ANY(w.queues))) AS workers,

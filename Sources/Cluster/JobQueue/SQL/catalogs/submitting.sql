@@ -139,9 +139,9 @@ WITH merged AS (
                             refresh_by_origin, modified_at, listed_generation, added_starts)
     SELECT @catalog::bigint, d.id, o.id, @generation::int, s.name, s.url, s.kind, s.key,
            s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars,
-           to_timestamp(s.not_before), coalesce(to_timestamp(s.not_before) > now(), false),
-           -- The strictest holds.
-           least(to_timestamp(s.expires_at), c.expires_at),
+           -- The strictest holds. Of its catalog's start time, which may change, lanes know.
+           b.not_before, coalesce(b.not_before > now(), false),
+           least(to_timestamp(s.expires_at), c.expires_at, t.expires_at),
            least(s.keep_seconds, c.keep_seconds, t.keep_seconds),
            coalesce(s.title, CASE WHEN f.counts IS NOT NULL
                     OR coalesce(s.max_sites, c.max_sites, t.max_sites) IS NOT NULL
@@ -152,6 +152,9 @@ WITH merged AS (
     FROM staged_asset s
     JOIN catalog c ON c.id = @catalog::bigint
     JOIN site t ON t.id = c.site_id
+    CROSS JOIN LATERAL (
+        SELECT greatest(to_timestamp(s.not_before), t.not_before) AS not_before
+    ) AS b
     CROSS JOIN LATERAL (
         -- Each holds.
         SELECT CASE WHEN {{isFetchLimited}} THEN (
@@ -207,8 +210,14 @@ WITH merged AS (
         -- learned from the origin.
         redefined = a.redefined OR a.state IN ({{assetGone}}) AND (
                 @kept_generation::int IS NULL OR a.listed_generation < @kept_generation::int
-                OR (a.not_before, a.expires_at, a.keep_seconds) IS DISTINCT FROM
-                   (excluded.not_before, excluded.expires_at, excluded.keep_seconds)
+                -- Rights of the site apply to what is fetched next.
+                OR (SELECT a.not_before IS DISTINCT FROM excluded.not_before
+                           AND excluded.not_before IS DISTINCT FROM t.not_before
+                        OR a.expires_at IS DISTINCT FROM excluded.expires_at
+                           AND excluded.expires_at IS DISTINCT FROM t.expires_at
+                        OR a.keep_seconds IS DISTINCT FROM excluded.keep_seconds
+                           AND excluded.keep_seconds IS DISTINCT FROM t.keep_seconds
+                    FROM catalog c JOIN site t ON t.id = c.site_id WHERE c.id = @catalog::bigint)
                 OR CASE WHEN a.sidecars IS NOT DISTINCT FROM excluded.sidecars THEN false
                         ELSE {{sidecarsOfA}} IS DISTINCT FROM {{sidecarsOfExcluded}} END)
             -- A cache may have lost what it had: with @renews it is requested again.

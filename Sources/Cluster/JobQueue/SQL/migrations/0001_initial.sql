@@ -47,8 +47,12 @@ CREATE TABLE site (
     shared_bytes bigint NOT NULL DEFAULT 0,
     shared_of bigint,
     shared_due_at timestamptz NOT NULL DEFAULT now(),
-    -- The longest time for which a completed asset is kept.
+    -- Rights of assets that are submitted from now on: nothing of them is fetched before, their files are deleted then,
+    -- and the longest time for which a completed asset is kept.
+    not_before timestamptz,
+    expires_at timestamptz,
     keep_seconds float8 CHECK (keep_seconds > 0),
+    CHECK (expires_at > not_before),
     -- At most so many fetches of a title within so many seconds, and at most so many sites that have it.
     max_fetches int CHECK (max_fetches > 0),
     fetch_seconds float8 CHECK (fetch_seconds > 0),
@@ -432,9 +436,9 @@ CREATE TABLE asset (
     refreshed text CHECK (refreshed IN ('unchanged', 'changed', 'failed')),
     -- Since when its manifest is read again for fresh URLs in place of expired ones.
     renewing_since timestamptz,
-    -- Nothing of it is leased before.
+    -- Nothing of it is leased before; the later one of its own and its site's.
     not_before timestamptz,
-    -- Its files are deleted then; the earlier one of its own and its catalog's.
+    -- Its files are deleted then; the earliest one of its own, its catalog's and its site's.
     expires_at timestamptz,
     -- For so long it is kept once it is complete (`completed_at`), the shortest time of its own, its catalog's and its
     -- site's; and until when, once it is.
@@ -478,7 +482,8 @@ CREATE INDEX asset_by_title ON asset (hashtextextended(title, 0)) WHERE title IS
 CREATE INDEX asset_by_catalog_limited ON asset (catalog_id)
     WHERE max_fetches IS NOT NULL OR max_sites IS NOT NULL;
 CREATE INDEX asset_by_refresh ON asset (refresh_at) WHERE refresh_at IS NOT NULL;
-CREATE INDEX asset_by_start ON asset (not_before) WHERE is_waiting;
+-- Those without a time come first: they begin at once.
+CREATE INDEX asset_by_start ON asset (catalog_id, not_before NULLS FIRST) WHERE is_waiting;
 CREATE INDEX asset_by_expiry ON asset (catalog_id, least(expires_at, kept_until))
     WHERE least(expires_at, kept_until) IS NOT NULL AND NOT is_cleared;
 

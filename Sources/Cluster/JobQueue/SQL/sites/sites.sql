@@ -4,12 +4,17 @@
 -- Faults that one worker finds, and others may not: they end when a worker can use the site.
 {{storage.otherVolume}}, {{storage.sitePermission}}, {{storage.sharedDirectory}}
 
+-- name: named
+SELECT storage_url FROM site WHERE id = ({{siteNamed}})
+
 -- name: status
 -- @site is a queue's name or a storage URL, or null for all.
 SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
        t.schedule_closed AS closed,
        t.bytes_per_second, extract(epoch FROM t.next_change)::float8 AS next_change,
        t.floor_bytes, t.quota_bytes, t.keep_seconds, t.available_bytes, t.volume_id,
+       extract(epoch FROM t.not_before)::float8 AS not_before,
+       extract(epoch FROM t.expires_at)::float8 AS expires_at,
        t.audit_seconds, t.audit_deep, t.audit_repairs, t.serves_url,
        t.evict, t.max_fetches, t.fetch_seconds, t.max_sites,
        t.fault_code, t.fault_message,
@@ -37,6 +42,8 @@ FROM site
 -- name: set
 UPDATE site SET schedule = @schedule, max_bytes_per_second = @max_bytes_per_second::bigint,
     floor_bytes = @floor_bytes::bigint, quota_bytes = @quota_bytes::bigint,
+    not_before = to_timestamp(@not_before::float8),
+    expires_at = to_timestamp(@expires_at::float8),
     keep_seconds = @keep_seconds::float8, max_fetches = @max_fetches::int,
     fetch_seconds = @fetch_seconds::float8, max_sites = @max_sites::int,
     evict = coalesce(@evict::text, evict), evict_retry_at = NULL,
