@@ -106,6 +106,7 @@ import Testing
             "--expires is '1h', which is not later than --not-before; allowed: a time after 2"
         ),
         (["site", "set", "x", "--not-before", "2h", "--expires", "1h"], "(input.rights)"),
+        (["assets", "list", "c", "--site", "ftp://x"], "There is no site ftp://x."),
         (["site", "set", "x", "--expires", "0s"], "--expires is '0s', which has passed"),
         (
             ["prefetch", "good.txt", "--to", "edge", "--deadline", "2020-01-31T18:00+01:00"],
@@ -138,7 +139,7 @@ import Testing
         (["catalog"], "dray catalog needs a command"),
         (["catalog", "cancel"], "CATALOG is missing"),
         (["catalog", "cancel", "all"], "`all` selects what failed with one code"),
-        (["catalog", "cancel", "x", "--site", "gs://bucket"], "file:///"),
+        (["catalog", "cancel", "x", "--site", "gs://bucket"], "There is no site gs://bucket."),
         (["catalog", "reprioritize", "x"], "Did you mean reprioritise?"),
         (["catalog", "reprioritise", "x"], "--priority is missing"),
         (["catalog", "reprioritise", "x", "--priority", "10"], "--priority is '10'"),

@@ -29,7 +29,7 @@ package struct SiteNames: Sendable {
     /// what is no site.
     package static func site(_ text: String) -> String { (try? checkedSite(text)) ?? text }
 
-    /// Reads a site in the same way. Throws `input.destination` for what can be no site.
+    /// Reads a site in the same way. Throws `input.notFound` for what can be no site.
     package static func checkedSite(_ text: String) throws(Failure) -> String {
         guard !StorageURL.isQueueName(text) || [".", ".."].contains(text) else { return text }
         // Links are resolved on this machine, as for `dray prefetch`; a site that cannot be written is
@@ -37,7 +37,14 @@ package struct SiteNames: Sendable {
         if ClientSettings.coordinator == nil, let local = try? Destination(local: text) {
             return local.storageURL
         }
-        return try Destination(remote: text).storageURL
+        guard let destination = try? Destination(remote: text) else { throw Self.unknown(text) }
+        return destination.storageURL
+    }
+
+    private static func unknown(_ site: String) -> Failure {
+        .notFound(
+            "There is no site \(printable(redacted(url: site)).prefix(200)).",
+            listedBy: "dray site list")
     }
 
     /// Returns the sites. Throws `input.notFound` for one that the cluster does not have, and
@@ -49,11 +56,7 @@ package struct SiteNames: Sendable {
             let name = Self.site(given)
             let found =
                 known.first { $0.storageURL == name } ?? known.first { $0.queue == name }
-            guard let found else {
-                throw Failure.notFound(
-                    "There is no site \(printable(redacted(url: name)).prefix(200)).",
-                    listedBy: "dray site list")
-            }
+            guard let found else { throw Self.unknown(name) }
             guard !sites.contains(where: { $0.id == found.id }) else {
                 throw Failure(
                     .inputDuplicate,
