@@ -219,6 +219,10 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["API", "Digest", "EventLoop", "Model", "Statistics"],
             path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "ClusterTestSupport",
+            dependencies: ["EventLoop", "JobQueue", "Postgres", "TestSupport"],
+            path: "Tests/ClusterTestSupport", swiftSettings: settings),
         .testTarget(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),
         tests("EventLoop"),
@@ -262,18 +266,23 @@ let package = Package(
             exclude: ["Golden"]),
         tests(
             "JobQueue",
-            ["API", "EventLoop", "Model", "Postgres", "Schedule", "Services", "Statistics"]),
+            [
+                "API", "ClusterTestSupport", "EventLoop", "Model", "Postgres", "Schedule",
+                "Services",
+                "Statistics",
+            ]),
         tests("CoordinatorClient", ["API", "HTTPServer", "Model", "TLS"]),
         tests(
             "Coordinator",
             [
-                "API", "Client", "CommandLine", "CoordinatorClient", "Digest", "EventLoop", "Gzip",
-                "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres", "Transfer",
+                "API", "Client", "ClusterTestSupport", "CommandLine", "CoordinatorClient", "Digest",
+                "EventLoop", "Gzip", "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres",
+                "Transfer",
             ]),
         tests(
             "Worker",
             [
-                "API", "Client",
+                "API", "Client", "ClusterTestSupport",
                 "Coordinator", "CoordinatorClient", "Digest", "EventLoop", "HTTPServer", "JobQueue",
                 "LoadModel", "Metrics", "Model", "S3", "Services", "Statistics", "Storage",
                 "Titles", "Transfer", "WebURL",

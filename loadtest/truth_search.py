@@ -48,7 +48,7 @@ def compare(options):
 def search(options, url):
     """The highest rate that passes, with default thresholds; where a search needs one, with few errors."""
     command = [options.dray, "loadtest", url, "--rate", "25", "--search", "--step", f"{options.step}s",
-               "--most", "1600", "--json", "--quiet", "--yes"]
+               "--max-load", "1600", "--json", "--quiet", "--yes"]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("DRAY_")}
     for thresholds in ([], ["--threshold", "error_rate < 1%"]):
         result = subprocess.run(command + thresholds, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

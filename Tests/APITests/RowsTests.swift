@@ -87,7 +87,7 @@ import Testing
                 origin: "http://h", connections: 2, requestsPerSecond: 0.5, bytesPerSecond: 1_000,
                 seconds: 10)
         ]
-        grant.cooling = [OriginCooldown(origin: "http://i", seconds: 2.5)]
+        grant.cooldowns = [OriginCooldown(origin: "http://i", seconds: 2.5)]
         grant.siteShares = [SiteQuota(site: SiteID(1), number: 7, bytesPerSecond: 0, seconds: 30)]
         grant.loadTest = LoadTestCall(id: "t", queue: nil)
         grant.probe = LeasedSite(id: SiteID(2), storageURL: "file:///p", space: space)
@@ -98,7 +98,7 @@ import Testing
             #expect(back.lease == "l" && back.seconds == 30 && back.waitedSeconds == 1.5)
             #expect(back.site == grant.site && back.cluster == "c")
             #expect(back.isAlone == true && back.shares == grant.shares)
-            #expect(back.cooling == grant.cooling && back.siteShares == grant.siteShares)
+            #expect(back.cooldowns == grant.cooldowns && back.siteShares == grant.siteShares)
             #expect(back.loadTest == grant.loadTest && back.probe == grant.probe)
             #expect(back.traces == grant.traces)
         }
@@ -138,9 +138,9 @@ import Testing
             as [[ReportAnswer.Verdict]]
         {
             var answer = ReportAnswer(answers: verdicts)
-            answer.cooling = [OriginCooldown(origin: "http://h", seconds: 1)]
+            answer.cooldowns = [OriginCooldown(origin: "http://h", seconds: 1)]
             let back = try format.decode(ReportAnswer.self, from: try format.encode(answer))
-            #expect(back.answers == verdicts && back.cooling == answer.cooling)
+            #expect(back.answers == verdicts && back.cooldowns == answer.cooldowns)
         }
     }
 
@@ -310,7 +310,7 @@ import Testing
         #expect(back.results.allSatisfy { $0.lease == Self.lease })
     }
 
-    /// A request with an unknown column is refused; an answer of a newer coordinator is read.
+    /// A request with an unknown column is rejected; an answer of a newer coordinator is read.
     @Test func onlyAnswersMayHaveUnknownColumns() throws {
         let text = "accepted\tlater\tstale\n1\tx\\ty\t1\n"
         let answer = try WireFormat.rows.decode(ReportAnswer.self, from: Array(text.utf8))
@@ -354,7 +354,7 @@ import Testing
         #expect(context.codingPath[1].intValue == 1)
     }
 
-    /// An empty element stays one; a newline in an element, which would be read as two, is refused.
+    /// An empty element stays one; a newline in an element, which would be read as two, is rejected.
     @Test func listsKeepTheirElements() throws {
         for queues in [[""], ["", "a"], ["a", ""], []] {
             let request = LeaseRequest(

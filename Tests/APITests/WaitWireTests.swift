@@ -35,7 +35,7 @@ import Testing
             .notBefore, .otherCatalogs(1), .nothingLeft, .other("moonPhase"),
         ].map { .finishes(at: 2e9, seconds: 1.5, $0) }
         + [
-            .noWorker(queue: "q"), .queuePaused(queue: "q"), .siteFailing("storage.full"),
+            .noWorker(queue: "q"), .queuePaused(queue: "q"), .paused, .siteFailing("storage.full"),
             .noRoom(missingBytes: 7), .scheduleClosed, .noRate, .noSize, .other("moonPhase"),
         ].map { .unknown($0) }
 

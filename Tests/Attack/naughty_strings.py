@@ -97,7 +97,7 @@ def fields(lab, record, documents, random):
                "/v1/assets?catalog={catalog}&after=%s", "/v1/assets?catalog={catalog}&code=%s", "/v1/assets?catalog={catalog}&state=%s",
                "/v1/queues/%s/control", "/v1/catalogs/%s", "/v1/%s", "/v1/origins?after=%s",
                "/v1/checksums?site=1&directory=%s", "/v1/checksums?site=1&after=%s", "/v1/catalogs/{catalog}/files?after=%s",
-               "/v1/workers/wanted?queue=%s", "/v1/cooling?after=%s", "/v1/load-tests/%s", "/%s")
+               "/v1/workers/wanted?queue=%s", "/v1/cooldowns?after=%s", "/v1/load-tests/%s", "/%s")
     for number in range(record.count(1_700, 100)):
         text = naughty(random).encode("utf-8", "surrogatepass")[:3_000]
         quoted = "".join(f"%{byte:02X}" for byte in text)

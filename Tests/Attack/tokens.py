@@ -13,7 +13,7 @@ from .lab import ORIGIN_ADDRESS, free_port
 from .origins import Origin, ok
 from .wire import Documents
 
-GETS = ("/v1/status", "/v1/assets?catalog=1", "/v1/checksums?site=1", "/v1/cooling", "/v1/catalogs/1",
+GETS = ("/v1/status", "/v1/assets?catalog=1", "/v1/checksums?site=1", "/v1/cooldowns", "/v1/catalogs/1",
         "/v1/catalogs/1/assets", "/v1/catalogs/1/files", "/v1/catalogs/1/refresh", "/v1/load-tests",
         "/v1/load-tests/1", "/v1/queues", "/v1/origins", "/v1/sites", "/v1/workers/wanted", "/v1/workers/history",
         "/v1/nothing", "/v1", "/", "/metrics", "/v1/catalogs/999999999")

@@ -54,7 +54,8 @@ import Testing
         (.line(" Detach\r"), .detach(signal: SIGINT)), (.line("i"), .pass(signal: SIGINT)),
         (.line("interrupt"), .pass(signal: SIGINT)), (.line("c"), .follow),
         (.line(""), .repeatQuestion), (.line("yes"), .repeatQuestion),
-        (.none, .detach(signal: SIGINT)), (.noTerminal, .pass(signal: SIGINT)),
+        (.none, .detach(signal: SIGINT)), (.endOfInput, .pass(signal: SIGINT)),
+        (.noTerminal, .pass(signal: SIGINT)),
     ])
     func everyAnswerHasOneMeaning(
         _ answer: TerminalQuestion.Answer, _ action: InterruptPolicy.Action

@@ -40,7 +40,7 @@ import Testing
         let complaint = "[hls @ 0x1] Error \u{1B}[31m" + String(repeating: "x", count: 1_000)
         guard case .unplayable(let said) = verdict("packet,0\n\(complaint)\nmore\n", status: 1)
         else {
-            Issue.record("it was not refused")
+            Issue.record("it was not rejected")
             return
         }
         #expect(said.hasPrefix("[hls @ 0x1] Error ") && said.count < 300)
@@ -50,7 +50,7 @@ import Testing
             verdict("stream,0,video\npacket,0\n", status: 137, isOutOfTime: true)
                 == .unchecked("ffprobe did not finish within 60 s"))
         guard case .unchecked = verdict("'file:/srv/a%20b.ts' is missing", status: 1) else {
-            Issue.record("a name that plays from a web server was refused")
+            Issue.record("a name that plays from a web server was rejected")
             return
         }
     }

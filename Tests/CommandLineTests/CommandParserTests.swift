@@ -179,7 +179,8 @@ import Testing
         ] {
             let error = #expect(throws: UsageError.self) { try parser.parse(["list", word, "t1"]) }
             #expect(
-                error?.message == "unexpected argument 't1'; '\(word)' is no command of tool list")
+                error?.message
+                    == "unexpected argument 't1'; '\(word)' is not a command of tool list")
             #expect(error?.hint == "Select by it with --name 't1'.\n\(hint)")
         }
     }

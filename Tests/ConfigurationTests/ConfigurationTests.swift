@@ -66,7 +66,7 @@ import Testing
         _ words: [String], _ text: String = "", path: String = "c.toml",
         environment: [String: String] = [:]
     ) throws -> Result {
-        let configuration = Configuration(
+        let configuration = ConfiguredSettings(
             file: try file(text, path: path), environment: environment, of: Self.tree)
         var settings: [String: String] = [:]
         let parser = CommandParser(Self.tree) { (node, arguments) throws(UsageError) in
@@ -165,8 +165,8 @@ import Testing
         ("[fetch]\nstate = ['old']", "c.toml:2: state is 'old'", "new or failed"),
         ("[fetch]\nconfig = 'x'", "c.toml:2: unknown key config of [fetch]", ""),
         ("token = 'a'\ntoken-file = 'b'", "c.toml:2: token-file and token are both set", "Remove"),
-        ("log-level = debug", "c.toml:1: debug is no value; write text in quotes", ""),
-        ("log-level = 2026-01-01", "c.toml:1: 2026-01-01 is no value; write text in quotes", ""),
+        ("log-level = debug", "c.toml:1: debug is not a value; write text in quotes", ""),
+        ("log-level = 2026-01-01", "c.toml:1: 2026-01-01 is not a value; write text in quotes", ""),
         ("log-level = 'a'\nlog-level = 'b'", "c.toml:2: the key log-level is repeated", ""),
         ("[fetch]\n[fetch]\n", "c.toml:2: the table [fetch] is repeated", ""),
         ("fetch.to = 'x'", "c.toml:1: a dotted key; use a table: [fetch]", ""),

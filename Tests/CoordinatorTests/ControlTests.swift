@@ -55,7 +55,7 @@ import Testing
         selection(#""action":"cancel","catalog":{}"#),
         selection(#""action":"cancel","catalog":{"id":0}"#),
         selection(#""action":"cancel","catalog":{"id":1,"name":"movies"}"#),
-        selection(#""action":"cancel","catalog":{"id":1,"storageURL":"file:///srv/edge"}"#),
+        selection(#""action":"cancel","catalog":{"id":1,"storageURL":"s3://x"}"#),
         selection(#""action":"cancel","catalog":{"name":""}"#),
         selection(#""action":"cancel","catalog":{"name":"movies","storageURL":"s3://x"}"#),
         selection(#""action":"cancel","asset":"a","failureCode":"origin.http.404""#),
@@ -75,7 +75,7 @@ import Testing
         selection(#""action":"reprioritise","catalog":{"id":1},"priority":-1"#),
         selection(
             #""action":"reprioritise","catalog":{"id":1},"priority":1.5"#, code: "input.malformed"),
-        browse(""), browse("?catalog=0"), browse("?catalog=1&site=file:///srv/edge"),
+        browse(""), browse("?catalog=0"), browse("?catalog=1&site=s3://x"),
         browse("?catalog=movies&site=s3://x"), browse("?catalog=1&state=done"),
         browse("?catalog=1&kind=mp4"), browse("?catalog=1&sort=size"),
         browse("?catalog=1&descending=yes"), browse("?catalog=1&limit=0"),
@@ -85,6 +85,13 @@ import Testing
         Case(method: "GET", target: "/v1/catalogs/1?active=no"),
         Case(
             method: "GET", target: "/v1/assets?catalog=99", status: 404, code: "input.notFound"),
+        Case(
+            method: "GET", target: "/v1/assets?catalog=1&site=nowhere", status: 404,
+            code: "input.notFound"),
+        Case(
+            target: "/v1/selections",
+            body: #"{"action":"cancel","catalog":{"id":1,"storageURL":"nowhere"}}"#, status: 404,
+            code: "input.notFound"),
         Case(
             target: "/v1/selections", body: #"{"action":"cancel","catalog":{"id":99}}"#,
             status: 404,

@@ -1,4 +1,5 @@
 import API
+import ClusterTestSupport
 import Coordinator
 import CoordinatorClient
 import EventLoop
@@ -22,6 +23,7 @@ struct Fixture {
 
     init(
         _ server: PostgresServer, databaseURL: String,
+        connections: Coordinator.Connections? = nil,
         configure: (inout Coordinator.Configuration) -> Void = { _ in }
     ) async throws {
         self.server = server
@@ -31,7 +33,7 @@ struct Fixture {
         // Tests look at what has just happened.
         configuration.figuresPeriod = .zero
         configure(&configuration)
-        coordinator = try Coordinator(configuration)
+        coordinator = try Coordinator(configuration, connections: connections)
         do {
             port = try await coordinator.start()
         } catch {
@@ -47,18 +49,26 @@ struct Fixture {
         _ body: (Fixture) async throws -> Void
     ) async throws {
         let server = try await PostgresServer.shared()
-        let url = try await server.databaseURL("coordinator", copying: .cluster)
-        let fixture = try await Fixture(server, databaseURL: url, configure: configure)
-        let result: Result<Void, any Error>
+        let database = try await FixtureDatabase.take(.cluster)
+        let fixture: Fixture
+        do {
+            fixture = try await Fixture(
+                server, databaseURL: database.url,
+                connections: Coordinator.Connections(loop: database.loop, pool: database.pool),
+                configure: configure)
+        } catch {
+            await database.remove()
+            throw error
+        }
         do {
             try await body(fixture)
-            result = .success(())
         } catch {
-            result = .failure(error)
+            await fixture.close()
+            await database.remove()
+            throw error
         }
         await fixture.close()
-        try await server.drop(databaseAt: url)
-        try result.get()
+        await database.giveBack()
     }
 
     func close() async {
@@ -140,18 +150,5 @@ struct Fixture {
 
     func execute(_ sql: String) async throws -> String {
         try await server.execute(sql, database: PostgresServer.database(of: databaseURL))
-    }
-}
-
-extension DatabaseTemplate {
-    /// The tables of a cluster.
-    static let cluster = DatabaseTemplate(
-        "cluster_template", distinguish: "UPDATE dray.cluster SET id = gen_random_uuid()"
-    ) { url in
-        let loop = try EventLoop(name: "template")
-        let pool = PostgresPool(.queue(url: url), maximumConnections: 1, on: loop)
-        try await Migrations.migrate(pool)
-        await pool.shutdown()
-        loop.shutdown()
     }
 }

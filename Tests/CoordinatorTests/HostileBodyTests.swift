@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-/// Bodies that are made to be misread, or to cost: each is refused with a code, and nothing in the
+/// Bodies that are made to be misread, or to cost: each is rejected with a code, and nothing in the
 /// database changes.
 @Suite struct HostileBodyTests {
     private static let worker = Fixture.worker

@@ -6,7 +6,7 @@ import Model
 import TestSupport
 import Testing
 
-/// Load tests over HTTP: who is called and when, what is refused.
+/// Load tests over HTTP: who is called and when, what is rejected.
 @Suite struct LoadTestTests {
     private static let id: LoadTestID = "aaaaaaaa-2222-4333-8444-555555555555"
     private static let clock = ContinuousClock()

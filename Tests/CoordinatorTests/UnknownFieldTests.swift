@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-/// A field that there is not is refused by name, and what is left out takes nothing away.
+/// A field that there is not is rejected by name, and what is left out takes nothing away.
 @Suite struct UnknownFieldTests {
     private static let worker = Fixture.worker
     private static let lease = Fixture.unknown

@@ -1,4 +1,5 @@
 import API
+import ClusterTestSupport
 import Coordinator
 import CoordinatorClient
 import EventLoop

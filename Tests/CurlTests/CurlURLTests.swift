@@ -42,7 +42,7 @@ struct CurlURLTests {
     }
 
     @Test(
-        "refuses what is no URL",
+        "rejects what is no URL",
         arguments: [
             "", "/a/b", "http://", "http://a\r\nHost: b/", "http://a/\u{0}", "http://a/\u{7F}",
             "http://a:99999/", "http://[::1/",
@@ -79,7 +79,7 @@ struct CurlValueTests {
         #expect(PeerAddress("example.com") == nil)
     }
 
-    @Test("refuses header lines with line breaks")
+    @Test("rejects header lines with line breaks")
     func headerInjection() throws {
         #expect(throws: CurlError.self) { try CurlHeaders(["A: b\r\nC: d"]) }
         _ = try CurlHeaders(["A: b"])

@@ -8,7 +8,7 @@ import Testing
 // Beside the tests that start programs: a child has the descriptors of its parent, and with them its
 // locks, for a moment.
 extension EmbeddedPostgresTests {
-    /// What a state directory is refused for, and its token.
+    /// What a state directory is rejected for, and its token.
     @Suite struct StateAccessTests {
         private static func mode(of path: String) -> mode_t? {
             var status = stat()

@@ -44,7 +44,7 @@ enum FuzzTargets {
 
     private static func keeps<Message: Codable>(_ type: Message.Type, _ bytes: [UInt8]) {
         guard let message = try? WireFormat.rows.decodeStrictly(type, from: bytes) else { return }
-        // A list whose elements have newlines is refused when it is written.
+        // A list whose elements have newlines is rejected when it is written.
         guard let written = try? WireFormat.rows.encode(message) else { return }
         let again = try? WireFormat.rows.decodeStrictly(type, from: written)
         let rewritten = again.flatMap { try? WireFormat.rows.encode($0) }
@@ -57,7 +57,7 @@ enum FuzzTargets {
 
     /// A list has the same result however it arrives; its assets can be stored beneath a site.
     private static func list(_ bytes: [UInt8], _ format: ListFormat?) {
-        // libxml2 refuses it in content only where it comes in one piece.
+        // libxml2 rejects it in content only where it comes in one piece.
         let mayBeXML = [nil, .metalink, .sitemap].contains(format)
         if mayBeXML, bytes.indices.contains(where: { bytes[$0...].starts(with: "]]>".utf8) }) {
             return

@@ -49,7 +49,7 @@ import Testing
         #expect(try decode(try await Self.packed(zeros)) == zeros)
     }
 
-    @Test("what breaks off, was changed or is followed by something else is refused")
+    @Test("what breaks off, was changed or is followed by something else is rejected")
     func broken() async throws {
         let packed = try await Self.packed(Array("a list of some length\n".utf8))
         for end in [0, 1, 5, 12, packed.count - 1] {

@@ -22,7 +22,7 @@ import Testing
         try await withServer(Self.guarded, handler: handler) { server in
             let client = try Client(port: server.port)
             let body = String(repeating: "b", count: 3 << 20)
-            // One connection for all: what is refused is read to its end nevertheless.
+            // One connection for all: what is rejected is read to its end nevertheless.
             #expect(try await client.exchange("POST", "/a", body: body)?.status == 401)
             #expect(try await client.exchange("GET", "/a")?.status == 401)
             let right = try await client.exchange(
@@ -102,7 +102,7 @@ import Testing
             }
             await gate.open()
             for holder in holders { #expect(try await holder.value?.body == "500000") }
-            // Everything was given back, also by those refused.
+            // Everything was given back, also by those rejected.
             for _ in 0..<5 {
                 let after = try await client.exchange("POST", "/", body: Self.body(1 << 20))
                 #expect(after?.body == "\(1 << 20)")

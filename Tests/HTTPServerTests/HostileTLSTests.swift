@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    /// Garbage, before and after the handshake: refused or closed, with no descriptor left over.
+    /// Garbage, before and after the handshake: rejected or closed, with no descriptor left over.
     @Test func aThousandMalformedRequestsLeaveNothingBehind() async throws {
         let deadlines = HTTPServer.Deadlines(headSeconds: 2, lingerSeconds: 0.2)
         try await Self.withSecureServer(.init(deadlines: deadlines)) { server, options in

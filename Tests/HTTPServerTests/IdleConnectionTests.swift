@@ -11,7 +11,7 @@ import Testing
     ) -> HTTPServer.Configuration {
         HTTPServer.Configuration(
             maximumConnections: connections, maximumStrangers: strangers, deadlines: deadlines,
-            rejection: { .text($0.status, "refused: \($0)") },
+            rejection: { .text($0.status, "rejected: \($0)") },
             admission: { $0.header("x-key") == "right" ? .admitted : .refused(.text(401, "no")) },
             knows: { $0.header("x-key") == "right" })
     }
@@ -117,7 +117,7 @@ import Testing
             let another = try Client(port: server.port)
             let refused = try await another.receive()
             // Over TLS, it is closed before the handshake.
-            let answer = Transport.current.certificate == nil ? "refused: tooManyConnections" : nil
+            let answer = Transport.current.certificate == nil ? "rejected: tooManyConnections" : nil
             #expect(refused?.body == answer)
             await gate.open()
             for client in busy { #expect(try await client.receive()?.status == 200) }
@@ -137,11 +137,11 @@ import Testing
             let half = try Client(port: server.port)
             try await half.send("GET / HTTP/1.1\r\n")
             #expect(try await silent.receive() == nil)
-            #expect(try await half.receive()?.body == "refused: timedOut")
+            #expect(try await half.receive()?.body == "rejected: timedOut")
             // That of a later request begins with its first byte.
             let later = try await Self.known(server)
             try await later.send("GET / HTTP/1.1\r\n")
-            #expect(try await later.receive()?.body == "refused: timedOut")
+            #expect(try await later.receive()?.body == "rejected: timedOut")
         }
     }
 
@@ -159,7 +159,7 @@ import Testing
             let brisk = try Client(port: server.port)
             let half = String(repeating: "b", count: 500_000)
             try await brisk.send(head + half)
-            #expect(try await silent.receive()?.body == "refused: timedOut")
+            #expect(try await silent.receive()?.body == "rejected: timedOut")
             try await brisk.send(half)
             #expect(try await brisk.receive()?.body == "1000000")
         }

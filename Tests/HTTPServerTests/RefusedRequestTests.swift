@@ -8,7 +8,7 @@ import Testing
 @Suite(.overBothTransports) struct RefusedRequestTests {
     /// Its answers name the rejection.
     private static let worded = HTTPServer.Configuration(
-        rejection: { .text($0.status, "refused: \($0)") })
+        rejection: { .text($0.status, "rejected: \($0)") })
 
     private static let host = "Host: h\r\n"
 
@@ -93,7 +93,7 @@ import Testing
                 let answer = try await client.receive()
                 #expect(answer?.status == rejection.status, "\(head.prefix(80).debugDescription)")
                 #expect(
-                    answer?.body == "refused: \(rejection)", "\(head.prefix(80).debugDescription)")
+                    answer?.body == "rejected: \(rejection)", "\(head.prefix(80).debugDescription)")
                 #expect(try await client.receive() == nil)
             }
             #expect(handled.withLock { $0 } == 0)
@@ -109,7 +109,7 @@ import Testing
                 #expect(try await client.receive()?.status == 200)
                 let answer = try await client.receive()
                 #expect(
-                    answer?.body == "refused: \(rejection)", "\(head.prefix(80).debugDescription)")
+                    answer?.body == "rejected: \(rejection)", "\(head.prefix(80).debugDescription)")
             }
         }
     }

@@ -1,4 +1,5 @@
 import API
+import ClusterTestSupport
 import EventLoop
 import Foundation
 import JobQueue
@@ -19,7 +20,7 @@ struct QueueFixture {
     private let database: FixtureDatabase
 
     private init() async throws {
-        database = try await FixtureDatabase.take()
+        database = try await FixtureDatabase.take(.queue)
         transitions = TransitionLog(pool: database.pool)
         queue = JobQueue(
             pool: database.pool,

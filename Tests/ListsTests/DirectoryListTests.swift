@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(
-        "what is no whole listing is refused",
+        "what is no whole listing is rejected",
         arguments: [
             "<html><body><h1>502 Bad Gateway</h1><a href=\"x\">x</a></body></html>",
             "<html><body>Sign in</body></html>", "", "http://h/a", "{}", "[", "[{\"name\":\"a\"}]",
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test("a directory that was redirected outside of the first one is refused")
+    @Test("a directory that was redirected outside of the first one is rejected")
     func redirected() throws {
         var reader = ListReader(format: .directory, followsIndexes: true)
         reader.base = "http://h/m/"

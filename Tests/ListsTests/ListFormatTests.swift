@@ -228,8 +228,8 @@ import Titles
     }
 
     @Test(
-        "a list in another format than the requested one is refused", arguments: ListFormat.allCases
-    )
+        "a list in another format than the requested one is rejected",
+        arguments: ListFormat.allCases)
     func otherForm(format: ListFormat) throws {
         for golden in Self.goldens {
             var reader = ListReader(format: format)

@@ -121,7 +121,7 @@ import Testing
     }
 
     /// The load falls to nothing in the past, as a worker may learn of it: more was sent than is due by the
-    /// changed plan. No count is below zero, which a client would refuse.
+    /// changed plan. No count is below zero, which a client would reject.
     @Test func aDecreaseThatComesLateLeavesNoNegativeCount() async throws {
         let origin = try FaultOrigin()
         origin.serve("/a", [1, 2, 3])

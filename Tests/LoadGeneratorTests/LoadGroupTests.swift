@@ -9,7 +9,7 @@ import Testing
 @Suite struct LoadGroupTests {
     private static let body = [UInt8](repeating: 7, count: 10_000)
 
-    /// A server that refuses at once what it cannot serve does not look fast.
+    /// A server that rejects at once what it cannot serve does not look fast.
     @Test func latenciesOfSuccessesAndFailuresStandApart() async throws {
         let origin = try FaultOrigin()
         let gate = Gate()

@@ -99,7 +99,7 @@ private final class EndedLookup: HostLookup {
     ) async throws -> String {
         do {
             _ = try await run(scenario, lookup: lookup, policy: policy)
-            Issue.record("it was not refused")
+            Issue.record("it was not rejected")
             return ""
         } catch let failure as Failure {
             #expect(["input.target", "input.field"].contains(failure.code.rawValue))
@@ -233,7 +233,7 @@ private final class EndedLookup: HostLookup {
         scenario.targets = [LoadTarget(name: "l", source: .list("l.json"))]
         do {
             _ = try await run(scenario, lists: ["l.json": list])
-            Issue.record("it was not refused")
+            Issue.record("it was not rejected")
         } catch let failure as Failure {
             #expect(
                 failure.message
@@ -279,12 +279,12 @@ private final class EndedLookup: HostLookup {
         let message = try await rejection(
             scenario([(origin.url("/e.m3u8"), .hls)]), lookup: elsewhere)
         #expect(message.hasPrefix("targets[0]"))
-        #expect(message.contains("names http://cdn.example/2.ts: the host is no target's"))
+        #expect(message.contains("names http://cdn.example/2.ts: the host is not that of a target"))
         for allow in ["ocdn.example", "*.cdn.example", "10.2.3.4/32", "10.3.0.0/16"] {
             var scenario = scenario([(origin.url("/e.m3u8"), .hls)])
             scenario.allow = [allow]
             let message = try await rejection(scenario, lookup: elsewhere)
-            #expect(message.contains("the host is no target's"), "\(allow)")
+            #expect(message.contains("the host is not that of a target"), "\(allow)")
         }
     }
 

@@ -40,7 +40,7 @@ import Transfer
     ) async throws -> String {
         do {
             _ = try await preflight(scenario, lookup: lookup)
-            Issue.record("it was not refused")
+            Issue.record("it was not rejected")
             return ""
         } catch let failure as Failure {
             #expect(["input.target", "input.field"].contains(failure.code.rawValue))

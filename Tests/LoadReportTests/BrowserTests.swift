@@ -19,7 +19,7 @@ import Testing
             text, in: directory, windowSize: "1100,3200",
             ["--enable-logging=stderr", "--screenshot=\(directory.path("page.png"))"])
         let page = child.output
-        // A browser reports what it refuses or cannot parse on its console.
+        // A browser reports what it rejects or cannot parse on its console.
         #expect(!child.errors.contains("CONSOLE"), "\(child.errors)")
         #expect(count("<svg", in: page) == count("<svg", in: text))
         #expect(count("<polyline", in: page) == count("<polyline", in: text))

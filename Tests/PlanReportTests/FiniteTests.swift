@@ -63,7 +63,7 @@ import Testing
             var options = Plan.Options()
             (options.months, options.draws, options.simulatedJobs) = (2, 3, 3_000)
             options.waitJobs = 3_000
-            // What contradicts itself is refused.
+            // What contradicts itself is rejected.
             guard let plan = try? Plan(scenario, options) else { continue }
             planned += 1
             let texts = [

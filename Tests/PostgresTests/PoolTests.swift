@@ -167,7 +167,7 @@ import Testing
         let isReturned = Mutex(false)
         let shutdown = try await pool.withConnection { connection in
             let shutdown = Task { await pool.shutdown() }
-            // Waits in the queue, or comes too late: both are refused.
+            // Waits in the queue, or comes too late: both are rejected.
             let error = await #expect(throws: PostgresError.self) {
                 try await pool.query("SELECT 1")
             }

@@ -125,7 +125,7 @@ import Testing
         #expect(failure?.message.contains(message) == true, "\(failure?.message ?? "")")
     }
 
-    /// Whatever is made of words of the language is read or refused, and what is read is printed
+    /// Whatever is made of words of the language is read or rejected, and what is read is printed
     /// so that it is read as the same.
     @Test func textOfAnyKindIsReadOrRefused() throws {
         let words = [

@@ -156,7 +156,7 @@ import Testing
                 damaged[Int.random(in: 0..<damaged.count, using: &random)] =
                     UInt8.random(in: 0...255, using: &random)
             }
-            // Read or refused, as long as it ends.
+            // Read or rejected, as long as it ends.
             _ = try? Histogram(encoded: damaged)
         }
     }
@@ -181,7 +181,7 @@ import Testing
         } throws: { ($0 as? HistogramError)?.detail == "line 7: it is not base64" }
     }
 
-    /// Intervals are printed in thousandths and added up: what no clock reads is refused.
+    /// Intervals are printed in thousandths and added up: what no clock reads is rejected.
     @Test(arguments: ["1e300,1", "-1e18,1", "1,1e300", "1,-1"])
     func intervalsOfNoClock(times: String) {
         #expect(throws: HistogramError.self) {

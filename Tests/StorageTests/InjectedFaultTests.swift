@@ -217,7 +217,7 @@ struct UnderInjection {
         return object
     }
 
-    /// Whatever fails, one object and a batch are refused with the code.
+    /// Whatever fails, one object and a batch are rejected with the code.
     @Test func fails() throws {
         let code = environment[Injection.codeVariable]
         let storage: DirectoryStorage

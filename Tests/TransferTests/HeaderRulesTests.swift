@@ -229,7 +229,7 @@ struct AddressPolicyTests {
     }
 
     @Test(
-        "what is no block is refused",
+        "what is no block is rejected",
         arguments: [
             "", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/08", "10.1.2.3/8", "10.0.0/8",
             "2001:db8::/129", "2001:db8::1/32", "host", "0x7f.1", "10.0.0.0/8/8",

@@ -201,7 +201,7 @@ struct TransferFaultTests {
         return (nginx, port)
     }
 
-    @Test("an expired certificate is refused, whoever signed it")
+    @Test("an expired certificate is rejected, whoever signed it")
     func expired() async throws {
         let directory = try TemporaryDirectory("tls")
         for days in [2, -1] {

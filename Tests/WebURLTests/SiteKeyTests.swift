@@ -110,7 +110,7 @@ import WebURL
     }
 
     @Test func aQueryNeverMeetsAPath() throws {
-        // A path that decodes to what a query's key looks like is refused, so that key is unique.
+        // A path that decodes to what a query's key looks like is rejected, so that key is unique.
         for query in ["x=1", "=", "a&b=c", "t=a.b-c_d~e", "123", "%41=", "a?b="] {
             let key = try SiteKey(WebURL("http://h/name?\(query)")).text
             let encoded = key.dropFirst(2).utf8.map { byte in

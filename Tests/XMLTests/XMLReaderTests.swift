@@ -45,7 +45,7 @@ struct XMLReaderTests {
             lines == ["<a in urn:x |b=1&2<A urn:y|h=z", "<c in urn:y", ">", "x<y", ">"])
     }
 
-    @Test("a document type declaration is refused before any entity is expanded")
+    @Test("a document type declaration is rejected before any entity is expanded")
     func entities() {
         let lines = [
             "<!DOCTYPE a [<!ENTITY b 'cc'><!ENTITY c '&b;&b;'>]><a>&c;</a>",
@@ -61,7 +61,7 @@ struct XMLReaderTests {
     }
 
     @Test(
-        "what is not well-formed is refused with its line",
+        "what is not well-formed is rejected with its line",
         arguments: [
             ("", 1), ("<a>\n<b></a>", 2), ("<a/>\n<b/>", 2), ("text", 1), ("<a b='1' b='2'/>", 1),
             ("<a>\n\n\0</a>", 3), ("<a>", 1), ("<a>\n&#0;</a>", 2),

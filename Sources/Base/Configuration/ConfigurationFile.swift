@@ -90,7 +90,7 @@ package struct ConfigurationFile: Sendable {
                 entry, path, "unknown key \(entry.key)",
                 suggestion(for: entry.key, from: tree.settings.map(\.name))
                     ?? "Outside tables: \(tree.settings.map(\.name).joined(separator: ", ")). "
-                    + "Options of commands stand in tables: [prefetch].")
+                    + "Options of commands belong in tables: [prefetch].")
         }
         if setting.isSecret { try Self.checkPrivate(entry, path, isPrivate) }
         let rival = tree.settings.first {

@@ -4,7 +4,7 @@ import Text
 /// integers, decimal numbers, booleans and arrays.
 ///
 /// Everything else of TOML (dotted keys, inline tables, arrays of tables, multi-line strings, dates,
-/// other bases, inf and nan) is refused by name.
+/// other bases, inf and nan) is rejected by name.
 struct TOMLReader {
     private let bytes: [UInt8]
     private var index = 0
@@ -105,7 +105,7 @@ struct TOMLReader {
             != nil
         guard isNumber else {
             let given = word.isEmpty ? "this" : printable(String(word.prefix(40)))
-            throw failure("\(given) is no value; write text in quotes")
+            throw failure("\(given) is not a value; write text in quotes")
         }
         return .number(digits.hasPrefix("+") ? String(digits.dropFirst()) : digits)
     }
@@ -172,7 +172,7 @@ struct TOMLReader {
             guard digits.count == count, digits.allSatisfy({ ASCII.hexValue($0) != nil }),
                 let value = UInt32(String(decoding: digits, as: UTF8.self), radix: 16),
                 let scalar = Unicode.Scalar(value)
-            else { throw failure("an escape is no character") }
+            else { throw failure("an escape is not a character") }
             index += count
             return String(scalar)
         default: throw failure("a string has an escape that TOML does not know")

@@ -91,7 +91,7 @@ package struct AccessToken: Sendable, Equatable {
     }
 
     private static func rejection(_ reason: String) -> Failure {
-        Failure(.inputToken, "The token is refused: \(reason)")
+        Failure(.inputToken, "The token is rejected: \(reason)")
     }
 }
 

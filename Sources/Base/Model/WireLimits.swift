@@ -111,7 +111,7 @@ package enum WireLimits {
     package static let findingsPerAudit = 10_000
     /// Audits of a site that are kept.
     package static let auditsPerSite = 20
-    /// Maximum number of audits that a worker reports as refused before.
+    /// Maximum number of audits that a worker reports as rejected before.
     package static let pastAudits = 16
     /// Files per second that an audit may be limited to.
     package static let auditFilesPerSecond = 1...10_000_000

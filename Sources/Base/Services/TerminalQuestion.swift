@@ -9,7 +9,9 @@ package enum TerminalQuestion {
         /// The line that was typed, without its line feed.
         case line(String)
         case none
-        /// There is no terminal, this process is not in its foreground, or it has gone.
+        /// The input ended without a line: Ctrl-D, or the terminal has gone.
+        case endOfInput
+        /// There is no terminal, or this process is not in its foreground; nothing was shown.
         case noTerminal
     }
 
@@ -51,7 +53,7 @@ package enum TerminalQuestion {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             guard count > 0 else {
                 guard count < 0, errno == EAGAIN || errno == EINTR else {
-                    return end(with: .noTerminal)
+                    return end(with: .endOfInput)
                 }
                 return true
             }

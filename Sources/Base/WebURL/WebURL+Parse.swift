@@ -286,7 +286,7 @@ enum WebHost {
                 labelBytes += 1
                 if labelBytes > 63 { return "has a host label of more than 63 characters" }
             } else {
-                return "has a host with a character that is no letter, digit, -, _ or ."
+                return "has a host with a character that is not a letter, digit, -, _ or ."
             }
         }
         if labelBytes == 0 { return "has a host with an empty label" }

@@ -75,12 +75,7 @@ package final class StateDirectory: Sendable {
             let location = try FileDescriptor.makeDirectories(given, mode: mode)
             return (location, try location.status(), try location.path())
         }
-        guard status.owner == geteuid() else {
-            throw Failure(
-                .inputDestination,
-                "the state \(path) belongs to the user \(accountName(of: status.owner)); "
-                    + "run dray as that user, or use another --state")
-        }
+        if let failure = foreign(path, status.owner) { throw failure }
         guard status.permissions & 0o022 == 0 else {
             throw Failure(
                 .inputDestination,
@@ -93,6 +88,21 @@ package final class StateDirectory: Sendable {
         }
         try checkContent(of: directory, path)
         return (directory, path)
+    }
+
+    /// Returns the failure for a directory of another user, whose cluster only that one can use; nil
+    /// for this user's, and for one that cannot be read.
+    package static func foreign(_ path: String) -> Failure? {
+        guard let status = try? FileDescriptor.openLocation(path).status() else { return nil }
+        return foreign(path, status.owner)
+    }
+
+    private static func foreign(_ path: String, _ owner: UInt32) -> Failure? {
+        guard owner != geteuid() else { return nil }
+        return Failure(
+            .inputDestination,
+            "the state \(path) belongs to the user \(accountName(of: owner)); run dray as that user, "
+                + "or use another --state")
     }
 
     /// Names that make a directory a state directory; a start that failed may have left one of them.
@@ -110,7 +120,7 @@ package final class StateDirectory: Sendable {
         guard let other = others.min(), !others.contains(where: ownNames.contains) else { return }
         throw Failure(
             .inputDestination,
-            "\(path) is no state directory: it has other files, such as \(other.prefix(100)); use "
+            "\(path) is not a state directory: it has other files, such as \(other.prefix(100)); use "
                 + "--state with an empty or a new directory")
     }
 

@@ -1,10 +1,10 @@
 import Curl
-import EventLoop
+package import EventLoop
 import HTTPServer
 package import JobQueue
 import Metrics
 package import Model
-import Postgres
+package import Postgres
 import Services
 import Synchronization
 package import TLS
@@ -57,6 +57,17 @@ package final class Coordinator: Sendable {
         }
     }
 
+    /// Connections to a database, and the loop that they are on.
+    package struct Connections: Sendable {
+        var loop: EventLoop
+        var pool: PostgresPool
+
+        package init(loop: EventLoop, pool: PostgresPool) {
+            self.loop = loop
+            self.pool = pool
+        }
+    }
+
     private struct Running {
         var server: HTTPServer
         /// Listener, housekeeping and folding of reports.
@@ -64,10 +75,11 @@ package final class Coordinator: Sendable {
     }
 
     private let configuration: Configuration
-    private let loop: EventLoop
+    private let connections: Connections
+    /// Whether the connections end with this.
+    private let ownsConnections: Bool
     /// Runs frequent requests on the loop of the database connections.
     private let executor: EventLoopTaskExecutor
-    private let pool: PostgresPool
     private let memory: ClusterMemory
     private let failures = BackgroundFailures()
     /// Fired when a report has left tallies to fold.
@@ -84,28 +96,26 @@ package final class Coordinator: Sendable {
 
     package var queue: JobQueue { memory.queue }
 
+    /// - Parameter connections: some that are open after `stop` too; nil for own ones.
+    ///
     /// Throws `input.unreadable` and `input.malformed` for files of TLS.
-    package init(_ configuration: Configuration) throws(Failure) {
+    package init(
+        _ configuration: Configuration, connections given: Connections? = nil
+    ) throws(Failure) {
         self.configuration = configuration
         certificate = try configuration.tls.map { files throws(Failure) in
             try CertificateKeeper(files)
         }
-        do {
-            loop = try EventLoop(name: "coordinator")
-            executor = EventLoopTaskExecutor(loop)
-        } catch {
-            throw Failure(.workerInternal, "The event loop could not be created: \(error)")
-        }
+        let connections =
+            if let given { given } else { try Self.connections(configuration) }
+        self.connections = connections
+        ownsConnections = given == nil
+        executor = EventLoopTaskExecutor(connections.loop)
         webhooks = try WebhookSender(policy: configuration.webhookAddresses)
-        pool = PostgresPool(
-            PostgresConfiguration.queue(
-                url: configuration.databaseURL, applicationName: "dray coordinator",
-                sessionSettings: JobQueue.sessionSettings),
-            usualConnections: configuration.usualDatabaseConnections,
-            maximumConnections: configuration.databaseConnections, on: loop)
         memory = ClusterMemory(
-            queue: JobQueue(pool: pool, settings: configuration.queue), signal: WorkSignal(),
-            cooling: CoolingOrigins(), loadTests: CalledLoadTests(),
+            queue: JobQueue(pool: connections.pool, settings: configuration.queue),
+            signal: WorkSignal(),
+            cooldowns: CurrentCooldowns(), loadTests: CalledLoadTests(),
             access: Access(token: configuration.token), failures: failures)
         let queue = memory.queue
         hub = EventHub(queue.events, configuration.events, failures)
@@ -118,8 +128,27 @@ package final class Coordinator: Sendable {
         ClusterMetrics(cache: figures).declare(in: metrics.registry)
         metrics.declare(hub)
         metrics.declare(
-            pool: pool, waitingRequests: { [weak self] in self?.waitingRequests ?? 0 },
+            pool: connections.pool, waitingRequests: { [weak self] in self?.waitingRequests ?? 0 },
             server: { [weak self] in self?.running.withLock { $0?.server } })
+    }
+
+    private static func connections(
+        _ configuration: Configuration
+    ) throws(Failure) -> Connections {
+        let loop: EventLoop
+        do {
+            loop = try EventLoop(name: "coordinator")
+        } catch {
+            throw Failure(.workerInternal, "The event loop could not be created: \(error)")
+        }
+        return Connections(
+            loop: loop,
+            pool: PostgresPool(
+                PostgresConfiguration.queue(
+                    url: configuration.databaseURL, applicationName: "dray coordinator",
+                    sessionSettings: JobQueue.sessionSettings),
+                usualConnections: configuration.usualDatabaseConnections,
+                maximumConnections: configuration.databaseConnections, on: loop))
     }
 
     /// Migrates the schema and starts to listen; returns the port.
@@ -127,7 +156,7 @@ package final class Coordinator: Sendable {
     /// Throws `cluster.databaseUnreachable`, `cluster.schemaNewer`, `cluster.portInUse` and
     /// `input.field` (an invalid address or port).
     package func start() async throws(Failure) -> Int {
-        try await Migrations.migrate(pool)
+        try await Migrations.migrate(connections.pool)
         try await memory.loadTokens()
         let router = Router(
             table: RouteTable(api.routes.map(metrics.counting)), access: memory.access,
@@ -136,7 +165,8 @@ package final class Coordinator: Sendable {
         let server = try listen(router)
         var services: [any Service] = [
             WorkListener(
-                databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
+                databaseURL: configuration.databaseURL, loop: connections.loop,
+                signal: memory.signal,
                 memory: memory),
             housekeeping, figures, hub,
             WebhookService(
@@ -199,15 +229,16 @@ package final class Coordinator: Sendable {
         }
         memory.signal.close()
         reported.close()
-        memory.cooling.signal.close()
+        memory.cooldowns.signal.close()
         memory.loadTests.changeSignal.close()
         hub.close()
         state?.background.cancel()
         await state?.server.shutdown()
         webhooks.shutdown()
         await state?.background.value
+        guard ownsConnections else { return }
         await queue.close()
-        loop.shutdown()
+        connections.loop.shutdown()
     }
 
     /// Reads the files of its certificate again, if it has one; a failure is logged.

@@ -159,12 +159,12 @@ extension CoordinatorClient {
 
     /// Returns the cooldowns of origins: once they differ from those of `version`, or after a
     /// while.
-    package func cooling(
+    package func cooldowns(
         after version: String?, waitMilliseconds: Int, retrySeconds: Double? = nil
-    ) async throws(Failure) -> CoolingList {
+    ) async throws(Failure) -> CooldownList {
         let query = Query(("after", version), ("waitMilliseconds", "\(waitMilliseconds)"))
         return try await get(
-            "/v1/cooling\(query)",
+            "/v1/cooldowns\(query)",
             call: Call(
                 retrySeconds: retrySeconds, waitSeconds: Double(waitMilliseconds) / 1000))
     }

@@ -58,7 +58,7 @@ extension CoordinatorClient {
         var all: [(name: String, value: String?)] = []
         if let catalog = query.catalog {
             all.append(("catalog", catalog.id?.description ?? catalog.name))
-            if catalog.id == nil { all.append(("site", catalog.site)) }
+            all.append(("site", catalog.site))
         }
         if !query.kinds.isEmpty { all.append(("kind", query.kinds.joined(separator: ","))) }
         all.append(("since", query.since.map { "\($0)" }))

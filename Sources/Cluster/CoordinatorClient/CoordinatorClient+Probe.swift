@@ -14,7 +14,7 @@ package struct CoordinatorProbe: Sendable {
     package var clock: ClockReading?
     /// The end of its certificate, in seconds since 1970; nil for http.
     package var certificateEnd: Int64?
-    /// Its own diagnosis, or why it refused it; nil if it was not asked.
+    /// Its own diagnosis, or why it rejected it; nil if it was not asked.
     package var diagnosis: Result<CoordinatorDiagnosis, Failure>?
     /// The clock of its database, from the diagnosis.
     package var databaseClock: ClockReading?

@@ -106,7 +106,7 @@ package final class CoordinatorClient: Sendable {
     /// The timeouts and retries of a request.
     package struct Call: Sendable {
         /// Seconds for which retryable failures are retried; nil for the client's default. 0 for a
-        /// request that must not reach a coordinator twice: then only endpoints that refuse the
+        /// request that must not reach a coordinator twice: then only endpoints that reject the
         /// connection are skipped.
         package var retrySeconds: Double?
         /// Seconds for which the coordinator may hold the request before it answers.

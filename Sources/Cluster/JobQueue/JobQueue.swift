@@ -24,7 +24,7 @@ package final class JobQueue: Sendable {
         package var maxAttemptsAtMirrors = 8
         /// Seconds for which assets wait for a neighbour that works on nothing of their catalog.
         package var neighbourSeconds = 60.0
-        /// Seconds after the reading of its manifest within which a refused URL has not expired,
+        /// Seconds after the reading of its manifest within which a rejected URL has not expired,
         /// unless its own parameters show it.
         package var freshURLSeconds = 5.0
         /// Time limit of a statement on a whole catalog, of ten million assets for example.

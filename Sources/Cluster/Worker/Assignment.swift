@@ -1,6 +1,7 @@
 import API
 import Model
 import Storage
+import Transfer
 
 /// A job, its site, and the lease under which this worker holds it.
 ///
@@ -22,6 +23,23 @@ struct LeasedJob: Sendable, Hashable {
     func hash(into hasher: inout Hasher) {
         hasher.combine(job.id)
         hasher.combine(lease)
+    }
+
+    /// Returns the report of an outcome.
+    ///
+    /// - Parameter origins: outcomes by origin; nil if only the job's own origin was used.
+    func report(_ outcome: JobReport.Outcome, origins: [OriginOutcome]? = nil) -> JobReport {
+        JobReport(job: job.id, lease: lease, outcome: outcome, origins: origins)
+    }
+}
+
+extension TransferRequest {
+    /// Creates a request for a leased job, whose site gets the bytes.
+    init(for work: LeasedJob, _ url: String, to destination: Destination, role: SegmentRole) {
+        self.init(
+            url: url, group: work.lease.description, destination: destination, role: role)
+        owner.job = work.job.id
+        owner.site = work.site.id
     }
 }
 

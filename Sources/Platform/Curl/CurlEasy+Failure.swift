@@ -25,7 +25,7 @@ extension CurlEasy {
         return seconds < 0 ? nil : seconds
     }
 
-    /// The reason why a server's certificate was refused.
+    /// The reason why a server's certificate was rejected.
     package enum CertificateFailure: Sendable {
         case expired
         case notYetValid

@@ -161,7 +161,7 @@ extension PostgresConnection {
         PostgresError(.connectionLost, handle.message(without: secrets))
     }
 
-    /// Closes the connection, because libpq refused a command and its state is unknown.
+    /// Closes the connection, because libpq rejected a command and its state is unknown.
     func sendFailed() -> PostgresError {
         breakDown(lost())
     }

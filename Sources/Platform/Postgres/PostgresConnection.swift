@@ -170,7 +170,7 @@ package actor PostgresConnection {
         try await simple("LISTEN \(try PostgresEscaping.identifier(channel))")
     }
 
-    /// Queues one statement, with its preparation if it has to be; returns false if libpq refuses.
+    /// Queues one statement, with its preparation if it has to be; returns false if libpq rejects.
     private func send(
         _ statement: PostgresStatement, _ parameters: EncodedParameters,
         _ commands: inout [Command]

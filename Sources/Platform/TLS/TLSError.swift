@@ -41,14 +41,14 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
         case .foreignKey(let certificate, let number?):
             "the key in \(path) belongs to certificate \(number) in \(certificate), which must "
                 + "be the first"
-        case .refused(let message): "OpenSSL refuses \(path): \(message)"
+        case .refused(let message): "OpenSSL rejects \(path): \(message)"
         }
     }
 }
 
 /// A warning about files, which are used nevertheless.
 package enum TLSWarning: Sendable, Equatable, CustomStringConvertible {
-    /// Clients refuse the certificate. The time is in seconds since 1970.
+    /// Clients reject the certificate. The time is in seconds since 1970.
     case expired(path: String, seconds: Int64)
     case notYetValid(path: String, seconds: Int64)
     /// Every user of the machine can read the key.
@@ -56,9 +56,9 @@ package enum TLSWarning: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .expired(let path, _): "the certificate in \(path) has expired; clients refuse it"
+        case .expired(let path, _): "the certificate in \(path) has expired; clients reject it"
         case .notYetValid(let path, _):
-            "the certificate in \(path) is not valid yet; clients refuse it"
+            "the certificate in \(path) is not valid yet; clients reject it"
         case .exposedKey(let path): "every user can read the key in \(path); run: chmod go= on it"
         }
     }

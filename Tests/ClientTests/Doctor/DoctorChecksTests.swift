@@ -318,15 +318,15 @@ import Testing
 
     @Test func originsWithIssuesAreListed() {
         let limits = OriginLimits()
-        var cooling = OriginStatus(origin: "https://a", limits: limits, hasOwnLimits: false)
-        cooling.cooldownUntil = 160
-        cooling.reason = "Retry-After"
+        var cooled = OriginStatus(origin: "https://a", limits: limits, hasOwnLimits: false)
+        cooled.cooldownUntil = 160
+        cooled.reason = "Retry-After"
         let open = OriginStatus(
             origin: "https://b", limits: limits, hasOwnLimits: false, breaker: .open)
         let sound = OriginStatus(
             origin: "https://c", limits: limits, hasOwnLimits: false, cooldownUntil: 99)
         let checks = OriginChecks.all(
-            OriginPage(defaults: limits, origins: [cooling, open, sound], next: nil, now: 100))
+            OriginPage(defaults: limits, origins: [cooled, open, sound], next: nil, now: 100))
         #expect(checks.map(\.result) == [.warning, .warning, .ok])
         #expect(checks[0].finding == "in cooldown for 1 min 00 s: Retry-After")
         #expect(checks[2].finding == "1 without a cooldown")

@@ -73,7 +73,7 @@ struct AccessWorld {
             row.method, filled(row.path + row.query), row.body.map(filled), headers: headers)
     }
 
-    /// Sends a request that is refused for its body, or the complete one where there is none.
+    /// Sends a request that is rejected for its body, or the complete one where there is none.
     func sendIncomplete(
         _ row: RouteAccess, headers: [String: String]
     ) async throws -> Wire.Answer {

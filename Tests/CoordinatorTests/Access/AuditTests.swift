@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// A worker's requests, reads and what is refused before it is tried leave none.
+    /// A worker's requests, reads and what is rejected before it is tried leave none.
     @Test func nothingElseLeavesARow() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a"])

@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// The requests that others are refused are complete: only their sender was wrong.
+    /// The requests that are rejected for others are complete: only their sender was wrong.
     @Test func anAdministratorsRequestsHaveTheirEffect() async throws {
         try await Self.with { world in
             for row in RouteAccess.table where row.queue == nil {

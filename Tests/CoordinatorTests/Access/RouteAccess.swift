@@ -78,7 +78,7 @@ struct RouteAccess {
             "POST /v1/heartbeats",
             #"{"worker":"{worker}","leases":["{lease}"],"progress":{},"name":"n","activeTransfers":0,"queues":["{queue}"]}"#,
             queue: .outOfScope, lease: .changesNothing(#""leases":[]"#)),
-        .work("GET /v1/cooling", queue: .notNamed, lease: .notNamed),
+        .work("GET /v1/cooldowns", queue: .notNamed, lease: .notNamed),
         .work(
             "POST /v1/reports",
             #"{"worker":"{worker}","results":[{"job":{job},"lease":"{lease}","outcome":"returned"}]}"#,

@@ -15,7 +15,7 @@ import Testing
             ("/v1/status", "/v1/status", nil), ("/v1/queues", "/v1/queues", nil),
             ("/v1/sites", "/v1/sites", nil), ("/v1/origins", "/v1/origins", nil),
             ("/v1/diagnosis", "/v1/diagnosis", nil), ("/v1/tokens", "/v1/tokens", nil),
-            ("/v1/audit", "/v1/audit?limit=3", nil), ("/v1/cooling", "/v1/cooling", nil),
+            ("/v1/audit", "/v1/audit?limit=3", nil), ("/v1/cooldowns", "/v1/cooldowns", nil),
             ("/v1/workers/wanted", "/v1/workers/wanted?workerSegmentsPerSecond=5", nil),
             ("/v1/workers/history", "/v1/workers/history", nil),
             ("/v1/catalogs/{catalog}", "/v1/catalogs/\(catalog)", nil),

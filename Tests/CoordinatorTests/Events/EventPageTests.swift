@@ -60,6 +60,22 @@ import Testing
         }
     }
 
+    @Test func aNumberWithAnotherSiteHasNoEvents() async throws {
+        try await Fixture.with { fixture in
+            let catalog = try await fixture.submit(["a"])
+            var query = EventQuery()
+            query.catalog = CatalogReference(catalog)
+            query.catalog?.site = Fixture.storageURL
+            try await fixture.settleEvents()
+            #expect(try await !fixture.client.eventPage(query, after: nil).events.isEmpty)
+            query.catalog?.site = "file:///srv/other"
+            let failure = await #expect(throws: Failure.self) {
+                try await fixture.client.eventPage(query, after: nil)
+            }
+            #expect(failure?.code == .inputNotFound)
+        }
+    }
+
     @Test func aCursorBeforeDeletedEventsIsGone() async throws {
         try await Fixture.with { fixture in
             let start = try await fixture.client.eventPage(EventQuery(), after: "now").next

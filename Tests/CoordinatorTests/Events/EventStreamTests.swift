@@ -1,4 +1,5 @@
 import API
+import ClusterTestSupport
 import CoordinatorClient
 import Foundation
 import JobQueue

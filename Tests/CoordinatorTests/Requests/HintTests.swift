@@ -77,7 +77,7 @@ import Testing
         try await Fixture.with { fixture in
             let reader = try await fixture.token(.reader)
             for (target, role) in [
-                ("/v1/webhooks", "operator"), ("/v1/tokens", "admin"), ("/v1/cooling", "worker"),
+                ("/v1/webhooks", "operator"), ("/v1/tokens", "admin"), ("/v1/cooldowns", "worker"),
             ] {
                 let answer = try await fixture.send("GET", target, by: reader)
                 #expect(answer.status == 403 && answer.code == "cluster.forbidden")

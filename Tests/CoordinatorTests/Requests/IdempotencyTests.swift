@@ -125,8 +125,13 @@ import Testing
                 "BEGIN; LOCK TABLE catalog IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(100)")
             try await Self.waitForBackend("wait_event = 'PgSleep'", fixture)
             async let first = Self.send(fixture, "/v1/catalogs", Self.catalog, key: "k")
+            // Chores wait for the lock as well.
             try await Self.waitForBackend(
-                "wait_event_type = 'Lock' AND query LIKE '%catalog%'", fixture)
+                """
+                wait_event_type = 'Lock' AND pid IN (
+                    SELECT pid FROM pg_locks
+                    WHERE relation = 'repeated_request'::regclass AND mode = 'RowExclusiveLock')
+                """, fixture)
             let second = try await Self.send(fixture, "/v1/catalogs", Self.catalog, key: "k")
             #expect(second.status == 409 && second.code == "cluster.requestRunning")
             #expect(second.headers["retry-after"] == "1")

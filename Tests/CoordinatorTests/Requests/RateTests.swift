@@ -83,7 +83,7 @@ import Testing
             #expect(try await fixture.send("GET", "/v1/queues").status == 200)
             let worker = try await fixture.token(.worker)
             for _ in 0..<10 {
-                #expect(try await fixture.send("GET", "/v1/cooling", by: worker).status == 200)
+                #expect(try await fixture.send("GET", "/v1/cooldowns", by: worker).status == 200)
             }
         }
     }

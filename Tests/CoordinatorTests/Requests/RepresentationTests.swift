@@ -39,7 +39,7 @@ import Testing
             let failure = try await fixture.send("GET", "/v1/catalogs/99")
             #expect(failure.status == 404 && failure.headers["etag"] == nil)
             #expect(failure.headers["cache-control"] == "no-store")
-            #expect(try await fixture.send("GET", "/v1/cooling").headers["etag"] == nil)
+            #expect(try await fixture.send("GET", "/v1/cooldowns").headers["etag"] == nil)
             #expect(
                 try await fixture.send("GET", "/healthz").headers["cache-control"] == "no-store")
         }

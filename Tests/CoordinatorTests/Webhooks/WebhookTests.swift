@@ -69,7 +69,7 @@ import Transfer
         await receiver.stop()
     }
 
-    /// Checks a signature by the function of docs/events.md, and that it refuses others.
+    /// Checks a signature by the function of docs/events.md, and that it rejects others.
     private static func expectGenuine(_ signature: String, _ body: String) async throws {
         let page = URL(filePath: #filePath).appending(path: "../../../../docs/events.md")
             .standardized

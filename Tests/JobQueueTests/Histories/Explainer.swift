@@ -120,7 +120,7 @@ struct Explainer {
                     next.changed[request, default: none].jobs += changed.jobs
                     isWritten = isCounted
                 default:
-                    // Refused: the catalogs after it are left as they are.
+                    // Rejected: the catalogs after it are left as they are.
                     if answer == .unknown || expected.admits(answer, isAlone: steps.count == 1) {
                         ends.append((next, rest))
                     } else {

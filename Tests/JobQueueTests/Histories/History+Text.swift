@@ -103,7 +103,7 @@ extension Answer: CustomStringConvertible {
     var description: String {
         switch self {
         case .nothing: "done"
-        case .refused(let code): "refused with \(code)"
+        case .refused(let code): "rejected with \(code)"
         case .broken(let message): "broken: \(message)"
         case .opened(let generation): "generation \(generation)"
         case .granted(let given): list(given)

@@ -91,7 +91,7 @@ enum History {
         for number in runner.model.catalogs.keys.sorted() {
             try await resubmit(number, &runner)
         }
-        // Refused before, if a submission was open or files were being published.
+        // Rejected before, if a submission was open or files were being published.
         try await resume(&runner)
         try await finish(&runner, &lease)
         for (number, catalog) in runner.model.catalogs where catalog.state != .completed {

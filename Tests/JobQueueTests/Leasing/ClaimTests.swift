@@ -155,9 +155,9 @@ import Testing
             _ = try await fixture.report([answer])
             #expect(try await fixture.lease(100).jobs.map(\.key) == ["other.test/x"])
             #expect(try await fixture.lease(100).lease == nil)
-            let cooling = try await fixture.queue.origins.cooling()
-            #expect(cooling.map(\.origin) == ["http://origin.test"])
-            #expect(cooling.allSatisfy { (3_400...3_600).contains($0.seconds) })
+            let cooldowns = try await fixture.queue.origins.cooldowns()
+            #expect(cooldowns.map(\.origin) == ["http://origin.test"])
+            #expect(cooldowns.allSatisfy { (3_400...3_600).contains($0.seconds) })
         }
     }
 

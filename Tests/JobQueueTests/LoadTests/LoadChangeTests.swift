@@ -5,7 +5,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Changes of the load of running tests: who gets them, in which order, and what is refused.
+/// Changes of the load of running tests: who gets them, in which order, and what is rejected.
 @Suite struct LoadChangeTests {
     /// A running test whose load can change.
     private static func running(

@@ -7,6 +7,38 @@ import Testing
 
 /// Work that operators cancel.
 @Suite struct CancelTests: SelectionSuite {
+    /// Its temporary files are leftovers although nothing is held of it any more.
+    @Test func aWorkerThatIsLostBeforeItKnowsOfACancellationIsNoted() async throws {
+        try await F.with { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            let grant = try await fixture.lease()
+            #expect(grant.jobs.count == 2)
+            _ = try await apply(fixture, .cancel, catalog)
+            try await fixture.silence(fixture.worker)
+            #expect(try await fixture.count("lost_lease") == 1)
+            // One that lives lets its lease run out.
+            let other = try await fixture.submit(files(3...4), catalog: "other")
+            #expect(try await fixture.lease().jobs.count == 2)
+            _ = try await apply(fixture, .cancel, other)
+            try await fixture.expireLeases()
+            #expect(try await fixture.count("lost_lease") == 1)
+        }
+    }
+
+    /// Interruptions leave no jobs either.
+    @Test func aWorkerThatIsLostBeforeItKnowsOfAnInterruptionIsNoted() async throws {
+        try await F.with { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            #expect(try await fixture.lease().jobs.count == 2)
+            try await fixture.queue.catalogs.submissions.interrupt(catalog)
+            try await fixture.pool.query(
+                "UPDATE lease SET granted_at = now() - interval '1 minute'")
+            try await fixture.queue.housekeeping.tables.delete()
+            try await fixture.silence(fixture.worker)
+            #expect(try await fixture.count("lost_lease") == 1)
+        }
+    }
+
     @Test func cancellingACatalogEndsItAndStopsItsWorkers() async throws {
         try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...5))

@@ -1,4 +1,5 @@
 import API
+import Foundation
 import Model
 import TestSupport
 import Testing
@@ -42,6 +43,20 @@ import Testing
         #expect(forecast.estimate == end(281, .notBefore))
         forecast.rest = .nothing
         #expect(forecast.estimate == end(0, .nothingLeft))
+    }
+
+    /// A number that is infinite cannot be sent: nothing that lists the catalog would be answered.
+    @Test func anEndIsUnknownWhileAllThatIsLeftIsPaused() throws {
+        var forecast = forecast()
+        forecast.startSeconds = CatalogWait.earliestStart(
+            [CatalogWait(.paused(assets: 2), seconds: nil)], hasReadyJobs: false)
+        for rest in [FinishForecast.Rest.bytes(1_000, segments: 2), .segments(2), .unknown] {
+            forecast.rest = rest
+            #expect(forecast.estimate == .unknown(.paused))
+        }
+        let finish = CatalogFinish(forecast.estimate, deadline: .unknown)
+        let text = try JSONEncoder().encode(finish)
+        #expect(try JSONDecoder().decode(CatalogFinish.self, from: text) == finish)
     }
 
     @Test func aClosedWindowExtendsTheTime() {

@@ -13,10 +13,13 @@ import Testing
         try await F.with { fixture in
             try await fixture.submit([F.file("f1")], site: "file:///one")
             let two = try await fixture.submit([F.file("f1")], site: "file:///two")
-            func failure(_ reference: CatalogReference, asset: String? = nil) async -> Failure? {
+            func failure(
+                _ reference: CatalogReference, asset: String? = nil, code: FailureCode? = nil
+            ) async -> Failure? {
                 await #expect(throws: Failure.self) {
                     try await fixture.queue.catalogs.selections.apply(
-                        SelectionAction(.cancel, catalog: reference, asset: asset))
+                        SelectionAction(
+                            .cancel, catalog: reference, asset: asset, failureCode: code))
                 }
             }
             let both = await failure(CatalogReference(name: "movies"))
@@ -34,12 +37,58 @@ import Testing
                 absent?.message
                     == "There is no site file:///three; other sites have one: 1 at one, 2 at two.")
             #expect(absent?.hint.contains("`dray site list`") == true)
-            #expect(await failure(CatalogReference(two), asset: "f9")?.code == "input.notFound")
+            for code in [nil, FailureCode.originTimeout] {
+                let unknown = await failure(CatalogReference(two), asset: "f9", code: code)
+                #expect(unknown?.code == "input.notFound")
+            }
+            let none = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(
+                    .retry, catalog: CatalogReference(two), asset: "f1",
+                    failureCode: .originTimeout))
+            #expect(none.assets == 0)
             let answer = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(name: "movies", site: "file:///two")))
             #expect(answer == SelectionAnswer(assets: 1, jobs: 1))
             #expect(try await fixture.assets(of: two).map(\.state) == [.cancelled])
+        }
+    }
+
+    @Test func aNumberWithASiteIsOfACatalogOfThatSite() async throws {
+        try await F.with { fixture in
+            let one = try await fixture.submit([F.file("f1")], site: "file:///one")
+            let two = try await fixture.submit([F.file("f1")], site: "file:///two")
+            func reference(_ catalog: CatalogID, _ site: String) -> CatalogReference {
+                var reference = CatalogReference(catalog)
+                reference.site = site
+                return reference
+            }
+            for site in ["two", "file:///two"] {
+                let found = try await fixture.queue.catalogs.selections.catalog(
+                    reference(two, site))
+                #expect(found == two)
+            }
+            for (catalog, site, message, list) in [
+                (
+                    one, "two",
+                    "Catalog 1 is of the site one, not of two. Omit the site, or specify that one "
+                        + "(--site one).", "catalog"
+                ),
+                (two, "three", "There is no site three; catalog 2 is of the site two.", "site"),
+                (CatalogID(9), "two", "There is no catalog 9.", "catalog"),
+            ] {
+                let failure = await #expect(throws: Failure.self) {
+                    try await fixture.queue.catalogs.selections.apply(
+                        SelectionAction(.cancel, catalog: reference(catalog, site)))
+                }
+                #expect(failure?.code == .inputNotFound && failure?.message == message)
+                #expect(failure?.hint.contains("`dray \(list) list`") == true)
+                await #expect(throws: Failure.self) {
+                    try await fixture.queue.catalogs.listings.browse(
+                        AssetQuery(reference(catalog, site)))
+                }
+            }
+            #expect(try await fixture.assets(of: one).map(\.state) == [.ready])
         }
     }
 

@@ -279,17 +279,17 @@ import Testing
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "storage.full")])
             try await fixture.pool.query(
                 """
-                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-                    'BEGIN RAISE EXCEPTION ''refused''; END'
+                CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN RAISE EXCEPTION ''rejected''; END'
                 """)
             try await fixture.pool.query(
                 """
-                CREATE TRIGGER refuse BEFORE UPDATE ON asset FOR EACH ROW
-                    WHEN (NEW.state = 'removing' AND NEW.name = 'c') EXECUTE FUNCTION refuse()
+                CREATE TRIGGER reject BEFORE UPDATE ON asset FOR EACH ROW
+                    WHEN (NEW.state = 'removing' AND NEW.name = 'c') EXECUTE FUNCTION reject()
                 """)
             await #expect(throws: Failure.self) { try await fixture.queue.files.evictions.run() }
             #expect(try await state(fixture, first, "a") == .removing)
-            try await fixture.pool.query("DROP TRIGGER refuse ON asset")
+            try await fixture.pool.query("DROP TRIGGER reject ON asset")
             // What it has removed is deleted first.
             #expect(try await fixture.queue.files.evictions.run() == 0)
             try await RemovalTests.purge(fixture)

@@ -75,6 +75,29 @@ import Testing
         }
     }
 
+    /// Its rights contradict each other, but they have not expired: what it has stored before stays.
+    @Test func aRejectedAssetKeepsWhatItHasStored() async throws {
+        try await F.with { fixture in
+            let now = try #require(
+                try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
+            ).double(0)
+            let other = try await fixture.submit(files(1...1), catalog: "other")
+            try await fixture.drain()
+            var assets = files(1...1)
+            assets[0].expiresAt = now + 1_000
+            let catalog = try await fixture.submit(assets)
+            try await fixture.drain()
+            try await fixture.submit(assets)
+            _ = try await apply(fixture, .cancel, catalog)
+            try await fixture.submit(assets, notBefore: now + 2_000)
+            #expect(try await state(fixture, catalog) == .failed)
+            #expect(try await remove(fixture, other) == [])
+            #expect(try await state(fixture, other) == .removed)
+            #expect(try await HistoryDatabase(pool: fixture.pool).storedMiscounts() == [])
+            #expect(try await remove(fixture, catalog) == [file])
+        }
+    }
+
     @Test func aRefreshThatIsOverNeedsNothing() async throws {
         try await F.with { fixture in
             let catalog = try await fixture.submit(files(1...1))

@@ -228,13 +228,13 @@ import Testing
             try await fixture.drain()
             try await fixture.pool.query(
                 """
-                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+                CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$
                 BEGIN RAISE EXCEPTION 'no'; END $$
                 """)
             try await fixture.pool.query(
                 """
-                CREATE TRIGGER refused BEFORE UPDATE ON asset FOR EACH ROW
-                WHEN (NEW.state = 'expiring' AND NEW.key LIKE '%/one/%') EXECUTE FUNCTION refuse()
+                CREATE TRIGGER rejected BEFORE UPDATE ON asset FOR EACH ROW
+                WHEN (NEW.state = 'expiring' AND NEW.key LIKE '%/one/%') EXECUTE FUNCTION reject()
                 """)
             try await expire(fixture)
             await #expect(throws: Failure.self) {

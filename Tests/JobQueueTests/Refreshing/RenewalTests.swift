@@ -60,7 +60,7 @@ import Testing
     @Test func oneReadGivesAllThatWaitFreshURLs() async throws {
         try await F.with { fixture in
             let (catalog, work) = try await Self.begin(fixture, 6)
-            // One is done, three are refused in two reports, two are still fetched.
+            // One is done, three are rejected in two reports, two are still fetched.
             _ = try await fixture.report([F.done(work.jobs[0], work)])
             _ = try await fixture.report(
                 [
@@ -148,7 +148,7 @@ import Testing
     }
 
     /// The part of the manifest that lists a segment is there, and the rest of it is still read, when its URL, which had
-    /// expired by then too, is refused. In the second round both are in one report.
+    /// expired by then too, is rejected. In the second round both are in one report.
     @Test(arguments: [false, true])
     func segmentsRefusedAfterTheirListingAreReadAgain(together: Bool) async throws {
         try await F.with { fixture in

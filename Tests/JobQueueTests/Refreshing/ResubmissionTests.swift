@@ -88,7 +88,7 @@ import Testing
             try await fixture.submit([file])
             let again = try await fixture.lease()
             #expect(again.jobs.map(\.url) == [file.url])
-            // Submitted once more while it is fetched: refused with its previous URL, it has another try.
+            // Submitted once more while it is fetched: rejected with its previous URL, it has another try.
             file.url = F.file("f").url + "?X-Amz-Signature=c"
             try await fixture.submit([file])
             var late = R.refused(again.jobs[0], again)

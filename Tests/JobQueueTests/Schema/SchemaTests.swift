@@ -156,7 +156,7 @@ struct SchemaTests {
                 }
             }
         }
-        // A version that it would have to make is refused with what to do.
+        // A version that it would have to make is rejected with what to do.
         try await server.execute(
             "DELETE FROM dray.schema_migration WHERE version = \(Migrations.currentVersion)",
             database: database)
@@ -166,7 +166,7 @@ struct SchemaTests {
         loop.shutdown()
     }
 
-    @Test("a schema dray that another role made is refused")
+    @Test("a schema dray that another role made is rejected")
     func foreignSchema() async throws {
         let (stranger, owner) = (role("stranger"), role("owner"))
         try await server.execute("CREATE ROLE \(stranger); CREATE ROLE \(owner) LOGIN")
@@ -180,7 +180,8 @@ struct SchemaTests {
     }
 
     @Test(
-        "a schema dray with a version that a third role made is refused before any of it is called")
+        "a schema dray with a version that a third role made is rejected before any of it is called"
+    )
     func foreignVersion() async throws {
         let (stranger, owner) = (role("stranger"), role("owner"))
         let step = try #require(Migrations.steps.last)

@@ -52,17 +52,17 @@ import Testing
             let grant = try await fixture.lease(20)
             _ = try await fixture.report(
                 grant.jobs.map { Self.failed($0, grant, "origin.http.502") })
-            #expect(try await fixture.queue.origins.cooling().map(\.origin) == [Self.mirror])
+            #expect(try await fixture.queue.origins.cooldowns().map(\.origin) == [Self.mirror])
             #expect(try await Self.failures(of: Self.main, fixture) == 0)
             let next = try await fixture.lease(10)
             #expect(next.jobs.count == 10)
             // After its time the first failure makes its cooldown longer, and a success ends it.
             try await fixture.skipCooldowns()
             _ = try await fixture.report([Self.failed(next.jobs[0], next, "origin.http.502")])
-            let again = try await fixture.queue.origins.cooling()
+            let again = try await fixture.queue.origins.cooldowns()
             #expect(again.map(\.origin) == [Self.mirror] && again.allSatisfy { $0.seconds > 5 })
             _ = try await fixture.report([Self.served(next.jobs[1], next)])
-            #expect(try await fixture.queue.origins.cooling().isEmpty)
+            #expect(try await fixture.queue.origins.cooldowns().isEmpty)
             #expect(try await Self.origin(Self.mirror, fixture)?.breaker == .closed)
         }
     }
@@ -119,8 +119,9 @@ import Testing
             var report = Self.served(trial.jobs[0], trial)
             report.origins?.append(OriginOutcome(origin: Self.main, code: "origin.connect"))
             _ = try await fixture.report([report])
-            let cooling = try await fixture.queue.origins.cooling()
-            #expect(cooling.map(\.origin) == [Self.main] && cooling.allSatisfy { $0.seconds > 5 })
+            let cooldowns = try await fixture.queue.origins.cooldowns()
+            #expect(
+                cooldowns.map(\.origin) == [Self.main] && cooldowns.allSatisfy { $0.seconds > 5 })
         }
     }
 
@@ -131,8 +132,8 @@ import Testing
             _ = try await fixture.report([
                 Self.failed(grant.jobs[0], grant, "origin.http.429", retryAfter: 600)
             ])
-            let cooling = try await fixture.queue.origins.cooling()
-            #expect(cooling.map(\.origin) == [Self.mirror])
+            let cooldowns = try await fixture.queue.origins.cooldowns()
+            #expect(cooldowns.map(\.origin) == [Self.mirror])
             // The job waits for it, the others of its own origin do not.
             let waiting = try await fixture.count(
                 "delayed_job WHERE available_at > now() + interval '400 seconds'")

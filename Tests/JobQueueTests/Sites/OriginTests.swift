@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    /// All by the short way: the long one is one transaction, and ends with the resolution that is refused.
+    /// All by the short way: the long one is one transaction, and ends with the resolution that is rejected.
     @Test func resultsOfOriginsWhoseJobsLieBetweenEachOtherAllCount() async throws {
         try await F.with { fixture in
             let files = (0..<40).map { number in
@@ -237,7 +237,8 @@ import Testing
             #expect(probe.jobs.count == 1)
             #expect(try await fixture.lease(10).lease == nil)
             _ = try await fixture.report([F.failed(probe.jobs[0], probe, "origin.timeout")])
-            #expect(try await fixture.queue.origins.cooling().first.map { $0.seconds > 5 } == true)
+            #expect(
+                try await fixture.queue.origins.cooldowns().first.map { $0.seconds > 5 } == true)
             try await fixture.skipCooldowns()
             let second = try await fixture.lease(10)
             #expect(second.jobs.count == 1)

@@ -93,6 +93,26 @@ import Testing
         }
     }
 
+    @Test func whatRightsRejectIsNotQueued() async throws {
+        try await QueueFixture.with { fixture in
+            var file = QueueFixture.file("a")
+            let catalog = try await fixture.submit([file])
+            _ = try await fixture.drain()
+            try await fixture.submit([file])
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.cancel, catalog: CatalogReference(catalog)))
+            file.expiresAt = 4e9
+            try await fixture.submit([file], notBefore: 4.1e9)
+            let audit = try await leased(fixture)
+            let records = try await records(audit, fixture)
+            let record = try #require(records.first { $0.hasSuffix("files/a") }, "\(records)")
+            let repairs = try await report([Self.missing(record)], of: audit, fixture)
+            #expect(repairs == [.postponed], "\(records) \(repairs)")
+            #expect(try await fixture.assets(of: catalog).map(\.state) == [.failed])
+            #expect(try await fixture.count("job") == 0)
+        }
+    }
+
     /// What is damaged lies at the edge, although it is recorded no longer.
     @Test func whatCannotBeRepairedGoesWithItsAsset() async throws {
         try await QueueFixture.with { fixture in

@@ -43,11 +43,13 @@ import Testing
     }
 
     private static func report(
-        _ site: SiteID, isSound: Bool, _ fixture: F
+        _ site: SiteID, isSound: Bool, availableBytes: Int64? = 5_000, _ fixture: F
     ) async throws {
         var heartbeat = Heartbeat(
             worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
-        heartbeat.sites = [SiteReport(site: site, availableBytes: 5_000, isSound: isSound)]
+        heartbeat.sites = [
+            SiteReport(site: site, availableBytes: availableBytes, isSound: isSound)
+        ]
         _ = try await fixture.queue.jobs.leases.heartbeat(heartbeat)
     }
 
@@ -77,6 +79,20 @@ import Testing
             try await Self.pass(60, fixture)
             #expect(try await Self.unprobed(fixture) == nil)
             #expect(try await closed.probe(id, by: .random()) == nil)
+        }
+    }
+
+    /// A report without free bytes, as of a worker that could not read them, says nothing of them.
+    @Test func aProbeKeepsTheFreeBytesThatAreKnown() async throws {
+        try await F.with { fixture in
+            let id = try await Self.fail(fixture)
+            try await Self.report(id, isSound: false, fixture)
+            #expect(try await Self.site(fixture).availableBytes == 5_000)
+            try await fixture.pool.query(
+                "UPDATE site SET fault_retry_at = NULL, seen_at = now() - interval '1 minute'")
+            try await Self.report(id, isSound: true, availableBytes: nil, fixture)
+            let site = try await Self.site(fixture)
+            #expect(site.fault == nil && site.availableBytes == 5_000)
         }
     }
 

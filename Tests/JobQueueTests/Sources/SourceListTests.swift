@@ -241,13 +241,13 @@ import Testing
             try await setSource(fixture, catalog)
             try await fixture.pool.query(
                 """
-                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-                    'BEGIN RAISE EXCEPTION ''refused''; END';
+                CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN RAISE EXCEPTION ''rejected''; END';
                 """)
             try await fixture.pool.query(
                 """
-                CREATE TRIGGER refuse BEFORE UPDATE ON catalog FOR EACH ROW
-                    WHEN (NEW.generation <> OLD.generation) EXECUTE FUNCTION refuse()
+                CREATE TRIGGER reject BEFORE UPDATE ON catalog FOR EACH ROW
+                    WHEN (NEW.generation <> OLD.generation) EXECUTE FUNCTION reject()
                 """)
             let lease = try await lease(fixture, catalog)
             try await fixture.queue.catalogs.sources.work.add(
@@ -258,7 +258,7 @@ import Testing
             var failed = SourceReport(worker: fixture.worker, lease: lease, result: .failed)
             failed.failure = Failure(.clusterBusy, "the catalog was not started")
             try await fixture.queue.catalogs.sources.work.report(catalog, failed)
-            try await fixture.pool.query("DROP TRIGGER refuse ON catalog")
+            try await fixture.pool.query("DROP TRIGGER reject ON catalog")
 
             try await read(fixture, catalog, [[F.file("a"), F.file("b")]])
             try await fixture.drain()

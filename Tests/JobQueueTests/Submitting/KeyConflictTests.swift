@@ -5,7 +5,7 @@ import Testing
 
 @testable import JobQueue
 
-/// Two objects under one key: the second is refused before anything of it is fetched.
+/// Two objects under one key: the second is rejected before anything of it is fetched.
 @Suite("Keys of different objects", .timeLimit(.minutes(2)))
 struct KeyConflictTests {
     private static func file(_ name: String, _ url: String, key: String) -> AssetSubmission {
@@ -166,7 +166,7 @@ struct KeyConflictTests {
         }
     }
 
-    @Test("refused assets are checked again by the next start and by a retry")
+    @Test("rejected assets are checked again by the next start and by a retry")
     func checkedAgain() async throws {
         try await QueueFixture.with { fixture in
             let first = Self.file("a", "http://h/m/n", key: "h/m/n")
@@ -201,7 +201,7 @@ struct KeyConflictTests {
         }
     }
 
-    @Test("a title that lists what another asset has under its key is refused when it is resolved")
+    @Test("a title that lists what another asset has under its key is rejected when it is resolved")
     func titles() async throws {
         try await QueueFixture.with { fixture in
             _ = try await fixture.submit(
@@ -230,7 +230,7 @@ struct KeyConflictTests {
         }
     }
 
-    @Test("of two catalogs that start at once one is refused")
+    @Test("of two catalogs that start at once one is rejected")
     func atOnce() async throws {
         try await QueueFixture.with { fixture in
             for round in 0..<10 {

@@ -168,7 +168,7 @@ import Testing
             try await Self.found(fixture, [1, 2])
             try await Self.found(fixture, [3], hasEnded: true)
             // Segments are under way: there is nothing to list yet.
-            let waiting = try await fixture.lease()
+            let waiting = try await fixture.lease(3)
             #expect(waiting.jobs.map(\.kind) == [.fetch, .fetch, .fetch])
             let (early, position) = try await Self.reload(fixture)
             #expect(position?.isOver == true)

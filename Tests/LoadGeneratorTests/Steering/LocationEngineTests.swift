@@ -223,7 +223,7 @@ import Testing
             attributes: isProxy ? "proxyServerURL=\"\(name)/proxy\"" : "")
         do {
             _ = try await preflight(viewers, probe: FixedProbe())
-            Issue.record("it is not refused")
+            Issue.record("it is not rejected")
         } catch let failure as Failure {
             #expect(failure.message.contains("allow it with \"allow\": [\"localhost\"]"))
         }

@@ -206,7 +206,7 @@ import Testing
         #expect(run.total.errors == [code: 30])
     }
 
-    /// The preflight finds out where a redirect leads, and refuses it by its rules.
+    /// The preflight finds out where a redirect leads, and rejects it by its rules.
     @Test(arguments: [AssetKind.hls, .file])
     func aRedirectToAnotherHostNeedsToBeAllowed(kind: AssetKind) async throws {
         let start = try await NginxServer(
@@ -221,7 +221,7 @@ import Testing
         }
         do {
             _ = try await preflight(scenario)
-            Issue.record("it is not refused")
+            Issue.record("it is not rejected")
         } catch let failure as Failure {
             #expect(failure.code == .inputTarget)
             #expect(

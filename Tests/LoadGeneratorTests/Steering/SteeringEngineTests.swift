@@ -258,7 +258,7 @@ import Testing
             to: "main.m3u8")
         do {
             _ = try await preflight(scenario("/main.m3u8", .hls))
-            Issue.record("it is not refused")
+            Issue.record("it is not rejected")
         } catch let failure as Failure {
             #expect(failure.message.contains("allow it with \"allow\": [\"localhost\"]"))
         }
@@ -273,7 +273,7 @@ import Testing
             to: "main.m3u8")
         do {
             _ = try await preflight(scenario("/main.m3u8", .hls))
-            Issue.record("it is not refused")
+            Issue.record("it is not rejected")
         } catch let failure as Failure {
             #expect(failure.message.contains("manifest.unsupported"), "\(failure.message)")
             #expect(failure.message.contains("SERVER-URI"))

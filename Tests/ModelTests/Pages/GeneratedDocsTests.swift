@@ -69,8 +69,8 @@ import Transfer
             then run it.
 
             Every failure, in a message, an API answer, a log or a report, carries one of these codes.
-            Numbers and names are stable and are never used again for something else. "By itself" says
-            what Dray does about it. An attempt that may succeed later is repeated with growing pauses; the
+            Numbers and names are stable and are never used again for something else. "Automatic
+            action" is what Dray does about it. An attempt that may succeed later is repeated with growing pauses; the
             table has the number of attempts. If the list has a mirror, Dray requests it. If the URL of a
             title's segment is signed, Dray reads the manifest again for a fresh URL. If the title may lack
             [renditions](catalogs.md#renditions-that-a-title-may-lack), Dray leaves out those that list the

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Storage
 
-/// Requests that real servers refuse: each has its code, and the body stays for the next attempt.
+/// Requests that real servers reject: each has its code, and the body stays for the next attempt.
 @Suite(.enabled(if: !S3Server.installed.isEmpty, S3Server.needs)) struct BucketRejectionTests {
     typealias Bucket = BucketTests.Bucket
     typealias Response = FaultOrigin.Response
@@ -166,7 +166,7 @@ import Testing
             }
             return .answer(Self.error(403, "AccessDenied"))
         }
-        let bucket = try Bucket(server.url("part-refused", port: Int(proxy.port)))
+        let bucket = try Bucket(server.url("part-rejected", port: Int(proxy.port)))
         let body = try Body(BucketTests.large, in: bucket)
         #expect(await body.attempt()?.code == .storageAccessDenied)
         #expect(try await bucket.keys().isEmpty)

@@ -41,7 +41,7 @@ package final class ForwardProxy: Sendable {
 
     deinit { core.stop() }
 
-    /// All requests in order, including refused ones.
+    /// All requests in order, including rejected ones.
     package var requests: [Request] { core.state.withLock { $0.requests } }
 
     fileprivate final class Core: Sendable {
@@ -200,7 +200,7 @@ package enum SOCKS {
     static let noMethod: UInt8 = 0xFF
     static let granted = answer(0)
 
-    /// Returns a response with this code: 1 is a failure, 2 forbidden, 4 unreachable, 5 refused.
+    /// Returns a response with this code: 1 is a failure, 2 forbidden, 4 unreachable, 5 rejected.
     package static func answer(_ code: UInt8) -> [UInt8] {
         [version, code, 0, 1, 0, 0, 0, 0, 0, 0]
     }

@@ -43,7 +43,7 @@ package final class TCPProxy: Sendable {
     /// silently; new ones work.
     package func freeze() { core.freeze() }
 
-    /// Refuses new connections until `accept`; open ones stay.
+    /// Rejects new connections until `accept`; open ones stay.
     package func refuse() { core.stopListening() }
 
     /// Listens again on the same port.

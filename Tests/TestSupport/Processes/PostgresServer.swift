@@ -262,11 +262,11 @@ package final class PostgresServer: Sendable {
 /// What databases of tests are copied from.
 package struct DatabaseTemplate: Sendable {
     /// The name of its database.
-    let name: String
+    package let name: String
     /// SQL that each copy runs, to differ from the others where databases must.
     let distinguish: String
     /// Fills the database at a URL, and closes its connections to it.
-    let fill: @Sendable (_ url: String) async throws -> Void
+    package let fill: @Sendable (_ url: String) async throws -> Void
 
     package init(
         _ name: String, distinguish: String,

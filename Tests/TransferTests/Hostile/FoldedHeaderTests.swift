@@ -33,7 +33,7 @@ struct FoldedHeaderTests {
         for _ in 0..<20 {
             try await expectGood()
             let result = await fetcher.fetch(fetcher.memory(origin.url("/folded")))
-            // libcurl refuses it; a server that only lost its first header's start is no success.
+            // libcurl rejects it; a server that only lost its first header's start is no success.
             guard case .failure(let failure) = result.outcome else { continue }
             #expect(failure.code == "origin.protocol")
         }

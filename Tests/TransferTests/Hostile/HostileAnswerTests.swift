@@ -110,7 +110,7 @@ struct HostileAnswerTests {
         #expect(await fetcher.failure(listed) == "content.lengthMismatch")
     }
 
-    @Test("a compressed body without end is refused before its first byte")
+    @Test("a compressed body without end is rejected before its first byte")
     func bomb() async throws {
         for encoding in ["gzip", "deflate", "br", "gzip, gzip"] {
             let bomb = Response.endless(headers: [("Content-Encoding", encoding)])
@@ -124,7 +124,7 @@ struct HostileAnswerTests {
     }
 
     @Test(
-        "a body that is packed for the transfer is refused, and not unpacked",
+        "a body that is packed for the transfer is rejected, and not unpacked",
         arguments: ["gzip", "gzip, chunked", "chunked, gzip", "x-gzip", "deflate", "br", "unknown"])
     func packedTransfer(codings: String) async throws {
         let bomb = Response.transferGzipped([UInt8](repeating: 0, count: 1 << 20), codings)

@@ -43,7 +43,7 @@ struct ProxyTests {
         #expect(proxy.requests.count == 2)
     }
 
-    @Test("SOCKS 5 with a user, and what a proxy refuses")
+    @Test("SOCKS 5 with a user, and what a proxy rejects")
     func socksRejections() async throws {
         let proxy = try ForwardProxy(.forward(to: origin.port), credentials: "ann:s3cret")
         let url = "http://media.invalid/a"
@@ -131,7 +131,7 @@ struct ProxyTests {
         #expect(await distrusting.failure(distrusting.request(secure.url)) == "origin.tls")
     }
 
-    @Test("a tunnel that is refused is an origin that cannot be reached")
+    @Test("a tunnel that is rejected is an origin that cannot be reached")
     func connectRejections() async throws {
         let url = "https://media.invalid/a"
         let wanting = try ForwardProxy(.forward(to: origin.port), credentials: "ann:s3cret")

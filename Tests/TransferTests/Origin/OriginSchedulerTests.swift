@@ -67,7 +67,7 @@ struct OriginSchedulerTests {
         #expect(wide.spareCount(now: 1) == 5 && wide.freeSlotCount == 29)
         _ = wide.submit(transfers("http://b.test", 4..<6), now: 1)
         #expect(wide.spareCount(now: 1) == 11)
-        _ = wide.cool([(origin: a, seconds: 60)], now: 1)
+        _ = wide.beginCooldowns([(origin: a, seconds: 60)], now: 1)
         #expect(wide.spareCount(now: 1) == 6)
     }
 
@@ -235,20 +235,20 @@ struct OriginSchedulerTests {
         let origin = scheduler.origin(ofURL: a, now: 1)
         var release = OriginScheduler.Release(
             origin: origin, transfer: 1, ending: .overload(.tooManyRequests, startedAt: 1))
-        release.coolingSeconds = 3
+        release.cooldownSeconds = 3
         let batch = scheduler.take(8, on: 0, releasing: release, now: 2)
         #expect(batch.starts.isEmpty)
         #expect(take(8, on: 1, now: 4.9).isEmpty)
         #expect(scheduler.tick(now: 5.01).wake == [0, 1])
         #expect(take(8, on: 0, now: 5.01) + take(8, on: 1, now: 5.01) == [2, 3])
-        #expect(!scheduler.isAnyCooling)
+        #expect(!scheduler.isAnyInCooldown)
     }
 
     @Test func aLongWaitBehindARedirectIsTheQueues() {
         let running = transfers("http://b.test", 1..<2)[0]
         _ = scheduler.submit([running], now: 1)
         #expect(take(8, on: 0) == [1])
-        _ = scheduler.cool([(a, 60)], now: 1)
+        _ = scheduler.beginCooldowns([(a, 60)], now: 1)
         let from = OriginScheduler.Release(
             origin: scheduler.origin(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
         let route = Route(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
@@ -263,14 +263,14 @@ struct OriginSchedulerTests {
 
     @Test func aLongWaitReturnsTheTransfer() {
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
-        _ = scheduler.cool([(a, 60)], now: 1)
+        _ = scheduler.beginCooldowns([(a, 60)], now: 1)
         let batch = scheduler.take(8, on: 0, now: 1)
         #expect(batch.starts.isEmpty && batch.effects.returned.map(\.id) == [1, 2])
         // Jobs leased after that report prove that it has ended.
         _ = scheduler.submit(transfers(a, 3..<4), now: 2)
-        _ = scheduler.warm([a], reportedUntil: 0.5, now: 2)
-        #expect(scheduler.isAnyCooling)
-        _ = scheduler.warm([a], reportedUntil: 1.5, now: 2)
+        _ = scheduler.endCooldowns([a], reportedUntil: 0.5, now: 2)
+        #expect(scheduler.isAnyInCooldown)
+        _ = scheduler.endCooldowns([a], reportedUntil: 1.5, now: 2)
         #expect(take(8, on: 0, now: 2) == [3])
     }
 }

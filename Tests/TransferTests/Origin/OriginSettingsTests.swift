@@ -143,7 +143,7 @@ struct OriginSettingsTests {
 
     @Test("no connection within its time")
     func connectTimeout() async throws {
-        // Its queue of connections is full: another one is neither taken nor refused.
+        // Its queue of connections is full: another one is neither taken nor rejected.
         let full = try FullListener()
         let fetcher = try Fetcher { options in
             options.origins.standard.connectSeconds = 0.1

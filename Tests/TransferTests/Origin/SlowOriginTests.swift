@@ -249,7 +249,7 @@ struct SlowOriginTests {
             simulation.submit(origin, Self.drips(8))
             simulation.run(3)
         }
-        _ = simulation.scheduler.cool([(origin, 600)], now: simulation.now)
+        _ = simulation.scheduler.beginCooldowns([(origin, 600)], now: simulation.now)
         simulation.submit(origin, Self.drips(4))
         simulation.run(1)
         #expect(simulation.returned == 4 && simulation.waiting(at: origin) == 0)

@@ -290,9 +290,9 @@ struct MirrorTests {
         table.succeeded(urls[2], bytesPerSecond: 90, now: 0)
         table.succeeded(urls[1], bytesPerSecond: 10, now: 0)
         let mirrors = Array(urls.dropFirst())
-        #expect(table.order(mirrors, first: "http://b", cooling: [], now: 1) == mirrors)
+        #expect(table.order(mirrors, first: "http://b", inCooldown: [], now: 1) == mirrors)
         #expect(
-            table.order(mirrors, first: "http://c", cooling: [], now: 1) == mirrors.reversed())
+            table.order(mirrors, first: "http://c", inCooldown: [], now: 1) == mirrors.reversed())
     }
 
     // MARK: The order
@@ -302,18 +302,18 @@ struct MirrorTests {
     @Test("each origin is tried by one file, then the fastest comes first")
     func measures() {
         var table = MirrorTable()
-        #expect(table.order(urls, cooling: [], now: 0)[0] == urls[0])
-        #expect(table.order(urls, cooling: [], now: 0)[0] == urls[1])
-        #expect(table.order(urls, cooling: [], now: 0)[0] == urls[2])
+        #expect(table.order(urls, inCooldown: [], now: 0)[0] == urls[0])
+        #expect(table.order(urls, inCooldown: [], now: 0)[0] == urls[1])
+        #expect(table.order(urls, inCooldown: [], now: 0)[0] == urls[2])
         // Nothing is known yet: the list's order.
-        #expect(table.order(urls, cooling: [], now: 1) == urls)
+        #expect(table.order(urls, inCooldown: [], now: 1) == urls)
         table.succeeded(urls[0], bytesPerSecond: 10, now: 1)
         table.succeeded(urls[1], bytesPerSecond: 30, now: 1)
         table.succeeded(urls[2], bytesPerSecond: 20, now: 1)
-        #expect(table.order(urls, cooling: [], now: 2) == [urls[1], urls[2], urls[0]])
+        #expect(table.order(urls, inCooldown: [], now: 2) == [urls[1], urls[2], urls[0]])
         // An old measurement is repeated, by one file.
-        #expect(table.order(urls, cooling: [], now: 400)[0] == urls[0])
-        #expect(table.order(urls, cooling: [], now: 400)[0] == urls[1])
+        #expect(table.order(urls, inCooldown: [], now: 400)[0] == urls[0])
+        #expect(table.order(urls, inCooldown: [], now: 400)[0] == urls[1])
     }
 
     @Test("failing ones and those in cooldown come last, for a while")
@@ -322,11 +322,11 @@ struct MirrorTests {
         for url in urls { table.succeeded(url, bytesPerSecond: 10, now: 0) }
         table.failed(urls[0], now: 1)
         #expect(
-            table.order(urls, cooling: ["http://b"], now: 2) == [urls[2], urls[0], urls[1]])
-        #expect(table.order(urls, cooling: [], now: 62) == urls)
+            table.order(urls, inCooldown: ["http://b"], now: 2) == [urls[2], urls[0], urls[1]])
+        #expect(table.order(urls, inCooldown: [], now: 62) == urls)
         table.failed(urls[1], now: 62)
         table.succeeded(urls[1], bytesPerSecond: 90, now: 63)
-        #expect(table.order(urls, cooling: [], now: 64)[0] == urls[1])
+        #expect(table.order(urls, inCooldown: [], now: 64)[0] == urls[1])
     }
 
     @Test("results of an attempt")
@@ -360,7 +360,7 @@ struct MirrorTests {
             .init(failure: Failure(code, ""), origin: origin, retryAfterSeconds: seconds)
         }
         var plan = MirrorPlan(urls, main: urls[0])
-        _ = plan.advance(after: ending("origin.http.503", "http://a"), cooling: ["http://b"])
+        _ = plan.advance(after: ending("origin.http.503", "http://a"), inCooldown: ["http://b"])
         // An origin in cooldown gets no request.
         #expect(plan.url == urls[2])
         let last = ending("origin.http.429", "http://elsewhere", 7)

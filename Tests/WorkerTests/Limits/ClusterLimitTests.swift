@@ -74,7 +74,7 @@ struct ClusterLimitTests {
                 return answeredAt.withLock { $0 } != nil
             }
             try await waitUntil(deadlineSeconds: 60, "every worker knows") {
-                workers.allSatisfy { $0.service.core.engine.isAnyCooling }
+                workers.allSatisfy { $0.service.core.engine.isAnyInCooldown }
             }
             let allKnow = MonotonicClock.nowSeconds
             let answered = try #require(answeredAt.withLock { $0 })
@@ -92,7 +92,7 @@ struct ClusterLimitTests {
             let within = times.filter { $0 > allKnow - answered + 0.1 && $0 < cooldown }
             #expect(within.isEmpty, "\(within)")
             #expect(times.contains { $0 < 0 } && times.contains { $0 > cooldown })
-            // One was refused. The others are asked for once, but for those whose lease or share ran out
+            // One was rejected. The others are asked for once, but for those whose lease or share ran out
             // on the way: of leases of six seconds that takes some during which no coordinator answered.
             #expect(origin.requests.count >= 502)
             let repeated = origin.requests.count - 502

@@ -121,7 +121,7 @@ import Testing
             free.serve("/b", [1])
             let clock = ContinuousClock()
             let told = clock.now
-            let others = coordinator.grant([free.url("/b")], cooling: [cooldown(2)])
+            let others = coordinator.grant([free.url("/b")], cooldowns: [cooldown(2)])
             try await waitUntil(deadlineSeconds: 60) { coordinator.jobs(.done) == others }
             // Its reported connections are not those that came with the jobs.
             let front = try FaultOrigin()
@@ -136,9 +136,9 @@ import Testing
 
     @Test func jobsThatAreHandedOutLaterMayAsk() async throws {
         try await Coordinator.with { coordinator in
-            coordinator.answerHeartbeats { $0.cooling = [cooldown(600)] }
+            coordinator.answerHeartbeats { $0.cooldowns = [cooldown(600)] }
             try await waitUntil(deadlineSeconds: 60) { coordinator.heartbeats.count >= 1 }
-            coordinator.answerHeartbeats { $0.cooling = nil }
+            coordinator.answerHeartbeats { $0.cooldowns = nil }
             let first = coordinator.grant([origin.url("/a")])
             // Earlier requests are returned by the cooldown; later ones are sent.
             try await waitUntil(deadlineSeconds: 60) { coordinator.reports.count >= 1 }

@@ -187,7 +187,7 @@ import Testing
             }
             #expect(cluster.origin.count("/list") == 1)
             #expect(cluster.origin.count("/half") == 0)
-            // What the dead worker still sends is refused.
+            // What the dead worker still sends is rejected.
             var late = SourceReport(worker: worker, lease: lease, result: .applied)
             late.sha256 = String(repeating: "0", count: 64)
             late.assets = 2

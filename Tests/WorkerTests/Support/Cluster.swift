@@ -1,4 +1,5 @@
 import API
+import ClusterTestSupport
 import Coordinator
 import CoordinatorClient
 import Digest
@@ -24,7 +25,7 @@ final class Cluster {
     let port: Int
     /// Of all coordinators, the first one's first.
     private(set) var ports: [Int]
-    private let database: String
+    private let database: FixtureDatabase
     private var others: [Coordinator] = []
     private var workers: [RunningWorker] = []
 
@@ -47,16 +48,17 @@ final class Cluster {
         origin = try FaultOrigin()
         edge = try TemporaryDirectory("edge")
         // A database, not a schema: schemas share NOTIFY.
-        let url = try await PostgresServer.shared().databaseURL("worker", copying: .cluster)
-        database = PostgresServer.database(of: url)
+        database = try await FixtureDatabase.take(.cluster)
         // Short delays between tries; how long they are is the queue's business.
         var settings = JobQueue.Settings(
             leaseSeconds: leaseSeconds, retry: Backoff(firstSeconds: 0.01, maxSeconds: 0.02))
         // Audits of a few hundred files have several pages.
         settings.recordsPerAuditPage = 100
         let configuration = Coordinator.Configuration(
-            databaseURL: url, address: "127.0.0.1", port: 0, token: .test, queue: settings)
-        coordinator = try Coordinator(configuration)
+            databaseURL: database.url, address: "127.0.0.1", port: 0, token: .test, queue: settings)
+        coordinator = try Coordinator(
+            configuration,
+            connections: Coordinator.Connections(loop: database.loop, pool: database.pool))
         port = try await coordinator.start()
         ports = [port]
         client = try CoordinatorClient(
@@ -75,18 +77,18 @@ final class Cluster {
         coordinators: Int = 1, _ body: (Cluster) async throws -> Void
     ) async throws {
         let cluster = try await Cluster(leaseSeconds: leaseSeconds, coordinators: coordinators)
-        let result: Result<Void, any Error>
         do {
             for _ in 0..<workers {
                 try cluster.startWorker(partBytes: partBytes, splitBelow: splitBelow)
             }
             try await body(cluster)
-            result = .success(())
         } catch {
-            result = .failure(error)
+            await cluster.stop()
+            await cluster.database.remove()
+            throw error
         }
         await cluster.stop()
-        try result.get()
+        await cluster.database.giveBack()
     }
 
     private func stop() async {
@@ -97,7 +99,6 @@ final class Cluster {
         client.shutdown()
         for other in others { await other.stop() }
         await coordinator.stop()
-        try? await PostgresServer.shared().drop(databaseAt: "postgresql:///\(database)")
     }
 
     @discardableResult
@@ -141,7 +142,8 @@ final class Cluster {
     /// Runs statements in the cluster's database.
     @discardableResult
     func execute(_ sql: String) async throws -> String {
-        try await PostgresServer.shared().execute(sql, database: database)
+        try await PostgresServer.shared().execute(
+            sql, database: PostgresServer.database(of: database.url))
     }
 
     // MARK: Submitting
@@ -235,18 +237,5 @@ final class Cluster {
         var hasher = SHA256Hasher()
         bytes.withUnsafeBytes { hasher.update($0) }
         return hasher.finish().description
-    }
-}
-
-extension DatabaseTemplate {
-    /// The tables of a cluster.
-    static let cluster = DatabaseTemplate(
-        "cluster_template", distinguish: "UPDATE dray.cluster SET id = gen_random_uuid()"
-    ) { url in
-        let loop = try EventLoop(name: "template")
-        let pool = PostgresPool(.queue(url: url), maximumConnections: 1, on: loop)
-        try await Migrations.migrate(pool)
-        await pool.shutdown()
-        loop.shutdown()
     }
 }

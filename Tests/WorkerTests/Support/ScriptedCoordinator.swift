@@ -55,7 +55,7 @@ final class ScriptedCoordinator: Sendable {
     /// Jobs to fetch `urls`, with numbers of their own, for the next request for work.
     @discardableResult
     func grant(
-        _ urls: [String], shares: [OriginQuota]? = nil, cooling: [OriginCooldown]? = nil,
+        _ urls: [String], shares: [OriginQuota]? = nil, cooldowns: [OriginCooldown]? = nil,
         space: SiteSpace? = nil, lease: LeaseID = .random(),
         site: String? = nil, volume: VolumeID? = nil
     ) -> [JobID] {
@@ -66,7 +66,7 @@ final class ScriptedCoordinator: Sendable {
                 space: space),
             jobs: urls.map { script.job($0) })
         grant.shares = shares
-        grant.cooling = cooling
+        grant.cooldowns = cooldowns
         script.state.withLock { $0.volume = volume }
         script.hand(out: grant)
         return grant.jobs.map(\.id)

@@ -13,7 +13,7 @@ final class CanaryCluster {
     /// Of the database's URL, of `--origin-settings`, and the tokens.
     let password = "Passw0rdOfTheDatabase"
     let header = "HeaderOfTheOrigin"
-    /// Of a redirect, and of a list that is refused for it.
+    /// Of a redirect, and of a list that is rejected for it.
     let userinfo = "UserinfoOfTheURL"
     /// Of a webhook: the key of its signatures, and a token in its URL.
     let hookSecret = "SecretOfTheWebhook"

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What commands say to operators and to others when something is unknown, refused or failing.
+    /// What commands say to operators and to others when something is unknown, rejected or failing.
     @Suite(.timeLimit(.minutes(3))) struct OperatorCommandTests {
         private let directory: TemporaryDirectory
         private let coordinator: ChildProcess
@@ -118,7 +118,7 @@ extension EndToEnd {
                 coordinator.errors.contains(
                     #/requests: request request=\S+ route="GET /v1/audit" token=environment status=200 milliseconds=\d+/#
                 ), "\(coordinator.errors)")
-            #expect(coordinator.errors.contains("debug requests: request refused request="))
+            #expect(coordinator.errors.contains("debug requests: request rejected request="))
             try await stop()
         }
 

@@ -21,7 +21,7 @@ import Testing
             #expect(none.errors.contains("openssl rand -hex 32"), "\(none.errors)")
             let weak = try await dray(words, environment: ["DRAY_TOKEN": "geheim0123456789"])
             #expect(weak.ending == .exited(2) && weak.output.isEmpty)
-            #expect(weak.errors.contains("DRAY_TOKEN: The token is refused: its length is 16;"))
+            #expect(weak.errors.contains("DRAY_TOKEN: The token is rejected: its length is 16;"))
             #expect(weak.errors.contains("for 128 bits (input.token)"), "\(weak.errors)")
             #expect(weak.errors.contains("(input.token)") && !weak.errors.contains("geheim"))
         }

@@ -52,7 +52,7 @@ extension EndToEnd {
             #expect(
                 other.errors.contains("dray: the cluster's own workers cannot use its certificate"),
                 "\(other.errors)")
-            // What cannot work is refused before anything is written.
+            // What cannot work is rejected before anything is written.
             let (own, wrong) = (
                 try await authority.server("right"), try await authority.server("wrong")
             )

@@ -75,7 +75,7 @@ extension EndToEnd {
             #expect(try await text.wait() == .exited(0))
             #expect(text.output.contains("\n  ok       schema "), "\(text.output)")
 
-            // A wrong token, and a name that the policy refuses.
+            // A wrong token, and a name that the policy rejects.
             let guess = AccessToken.random().text
             let refused = try await doctor(
                 ["--origin", "\(origin.url)/one.bin"], urls.merging(["DRAY_TOKEN": guess]) { $1 },
@@ -170,6 +170,36 @@ extension EndToEnd {
             try await disk.remount("ro")
             let closed = try await doctor(options, none, exits: 1)
             #expect(closed.check("directory")?["code"] == "storage.readOnly", "\(closed.text)")
+        }
+
+        /// What runs at the default address is another cluster.
+        @Test func aPrivateClusterThatIsStoppedIsReported() async throws {
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
+            let edge = try TemporaryDirectory("edge")
+            let state = ["--state", home.stateDirectory]
+            let stopped = try await doctor(state + ["--site", edge.path], exits: 1)
+            let coordinator = stopped.check("coordinator")
+            #expect(coordinator?["result"] == "failed")
+            #expect(coordinator?["code"] == "cluster.coordinatorUnreachable")
+            #expect(
+                coordinator?["finding"]?.hasPrefix(
+                    "no cluster runs in --state '\(home.stateDirectory)'; start one with `dray up ")
+                    == true, "\(stopped.text)")
+            #expect(!stopped.text.contains("127.0.0.1:7400"), "\(stopped.text)")
+            #expect(stopped.checks.contains { $0["area"] == "machine" && $0["result"] == "ok" })
+            #expect(stopped.result("directory") == "ok" && stopped.result("workers") == "skipped")
+
+            let unused = try DrayProcess.start(["doctor", "--state", home.path("unused")])
+            #expect(try await unused.wait() == .exited(2))
+            #expect(unused.errors.contains("where no private cluster exists"), "\(unused.errors)")
+            // A coordinator that is named comes first.
+            let named = try await doctor(
+                state + ["--coordinator", "http://127.0.0.1:1"], exits: 1)
+            #expect(named.check("coordinator")?["name"] == "coordinator http://127.0.0.1:1")
+            #expect(
+                named.text.contains(
+                    "--state is for the private cluster; ignored, because --coordinator is set"),
+                "\(named.text)")
         }
 
         /// One certificate has expired, the other ends within two weeks.

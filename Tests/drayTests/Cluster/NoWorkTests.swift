@@ -20,7 +20,7 @@ extension EndToEnd {
             let words = ["prefetch", origin.list, "--to", edge.path, "--quiet", "--name"]
             let first = try cluster.start(words + ["first"])
             try await waitUntil(deadlineSeconds: 60, "the notice") {
-                first.errors.contains("no worker can lease jobs: PostgreSQL refused a statement")
+                first.errors.contains("no worker can lease jobs: PostgreSQL rejected a statement")
             }
             let shown = try await cluster.status()
             #expect(shown.workers.map(\.issue?.code) == ["worker.internal"])

@@ -84,6 +84,12 @@ extension EndToEnd {
             #expect(
                 named.errors.contains("no cluster runs in --state '\(state)'")
                     && named.errors.contains("`dray up --state \(state)`"), "\(named.errors)")
+            if geteuid() == 0 {
+                // Another user's may run: only that user sees it.
+                let foreign = try DrayProcess.start(["watch", "--state", state])
+                #expect(try await foreign.wait() == .exited(2))
+                #expect(foreign.errors.contains("belongs to the user nobody"), "\(foreign.errors)")
+            }
             let unused = try home.start(["watch", "--state", home.path("unused")])
             #expect(try await unused.wait() == .exited(2))
             #expect(unused.errors.contains("where no private cluster exists"), "\(unused.errors)")

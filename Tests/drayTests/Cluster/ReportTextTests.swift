@@ -78,8 +78,8 @@ import Testing
         }
         #expect(
             lines.contains(
-                "Code Attempts Assets Completed Retry Mirror Fresh URL Optional Rendition Lost By itself"
-            ),
+                "Code Attempts Assets Completed Retry Mirror Fresh URL Optional Rendition Lost "
+                    + "Automatic action"),
             "\(text)")
         #expect(
             lines.contains(

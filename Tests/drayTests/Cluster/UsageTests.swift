@@ -168,7 +168,7 @@ import Testing
         (["site", "set", "x", "--max-sites", "few"], "--max-sites is 'few'"),
         (["site", "evict", "x", "--bytes", "-1"], "--bytes is '-1'"),
         (["assets", "list", "x", "--state", "nowhere"], "use --asset-state."),
-        (["assets", "list", "x", "--state", "running"], "'running' is no state of an asset"),
+        (["assets", "list", "x", "--state", "running"], "'running' is not a state of an asset"),
         (["assets", "list", "x", "--state", "a", "--state", "b"], "--state is given twice"),
         (["catalog", "retry", "x", "--state", "failed"], "does not select by state"),
         (
@@ -229,7 +229,7 @@ import Testing
                 words + ["--state", "paused,bogus"],
                 environment: ["DRAY_COORDINATOR": "http://127.0.0.1:1"])
             #expect(answer.ending == .exited(2))
-            #expect(answer.errors.contains("--state: 'bogus' is no state of an asset"))
+            #expect(answer.errors.contains("--state: 'bogus' is not a state of an asset"))
             #expect(answer.errors.contains("interrupted, failed"), "\(answer.errors)")
         }
     }

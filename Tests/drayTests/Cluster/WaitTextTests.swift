@@ -224,6 +224,7 @@ import Testing
         #expect(
             unknown(.noWorker(queue: "q")) == "end unknown: no worker takes jobs of queue q")
         #expect(unknown(.noRate) == "end unknown: no rate was seen yet")
+        #expect(unknown(.paused) == "end unknown: all that is left is paused")
     }
 
     @Test func aSummaryNamesAMissedDeadlineAndWhatWasWaitedFor() {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Refuses what is wrong in any case before the cluster is asked: there is none.
+/// Rejects what is wrong in any case before the cluster is asked: there is none.
 @Suite(.timeLimit(.minutes(1))) struct CheckedFirstTests {
     @Test(arguments: [
         (["watch", "--after", "garbage"], "--after is 'garbage'"),
@@ -18,6 +18,29 @@ import Testing
         #expect(try await process.wait() == .exited(2))
         #expect(process.errors.contains(message), "\(process.errors)")
         #expect(!process.errors.contains("cluster."), "\(process.errors)")
+    }
+
+    /// Options of another use of the command, which would have no effect.
+    @Test(arguments: [
+        (["watch", "--site", "edge"], "--site needs a catalog"),
+        (
+            ["assets", "pause", "--asset-state", "failed", "--site", "edge"],
+            "--site needs a catalog"
+        ),
+        (["status", "--list", "workers"], "--list needs --csv"),
+        (["site", "popularity", "edge", "--since", "7d"], "--since needs --from-access-log"),
+        (["site", "popularity", "edge", "--prefix", "/m"], "--prefix needs --from-access-log"),
+        (
+            ["site", "popularity", "edge", "--from-access-log", "-", "--least"],
+            "--least cannot be used with --from-access-log"
+        ),
+        (
+            ["site", "popularity", "edge", "--from-access-log", "-", "--limit", "5"],
+            "--limit cannot be used with --from-access-log"
+        ),
+    ])
+    func optionsWithoutEffect(words: [String], message: String) async throws {
+        try await positionsAndNumbers(words: words, message: message)
     }
 
     /// `dray assets NAME` lists the assets of a catalog.

@@ -95,7 +95,7 @@ import Testing
         #expect(first.report.keptBytes == Int64(Self.cut))
         #expect(first.errors.contains("2.00 MiB kept") || first.errors.contains("2 MiB kept"))
         #expect(try directory.files() == Self.kept)
-        // What the origin refuses meanwhile costs nothing of it.
+        // What the origin rejects meanwhile costs nothing of it.
         origin.route("/f", .init(403))
         #expect(try await fetch().report.keptBytes == Int64(Self.cut))
         serve(cutting: 0)

@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// What players read past is listed with a warning; a strict reading refuses it.
+    /// What players read past is listed with a warning; a strict reading rejects it.
     @Test func whatBreaksARuleIsNamed() async throws {
         let file = try directory.write(
             "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:,\na.ts\n#EXTINF:,\nb.ts\n#EXT-X-ENDLIST\n",
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// Each role by its public name; a live title is reported, with the reason why it is refused.
+    /// Each role by its public name; a live title is reported, with the reason why it is rejected.
     @Test func whatIsListedHasOneOfSevenRoles() async throws {
         let main = """
             #EXTM3U
@@ -223,7 +223,7 @@ import Testing
         // As much as a manifest may have is read of a file without an end, and no more.
         let endless = try await json(["/dev/zero"] + base)
         #expect(endless["error"] as? String == "manifest.notManifest")
-        // Its encoding does not hide why it is refused.
+        // Its encoding does not hide why it is rejected.
         let media =
             "<MPD mediaPresentationDuration='PT1S'><Period><AdaptationSet mimeType='video/mp4'>"
             + "<Representation id='v'><SegmentList duration='1'><SegmentURL media='file:///etc/passwd'/>"

@@ -133,7 +133,7 @@ extension EndToEnd {
                 #expect(abs(count - level) <= 1, "second \(second): \(planned), \(stages)")
             }
 
-            // Afterwards it is refused.
+            // Afterwards it is rejected.
             let late = try await self.change(cluster, "\(id)", "5")
             #expect(late.ending == .exited(2))
             #expect(late.errors.contains("it has ended. (input.loadFixed)"), "\(late.errors)")

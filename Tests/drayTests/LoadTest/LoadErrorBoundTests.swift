@@ -42,7 +42,7 @@ import Testing
     /// The threshold that the command's own hint suggests: fast rejections hold it at any rate.
     @Test func aSearchAcceptsNoRateThatIsMostlyRefused() async throws {
         let answer = try await dray([
-            "--rate", "50", "--search", "--step", "2s", "--most", "1600", "-t",
+            "--rate", "50", "--search", "--step", "2s", "--max-load", "1600", "-t",
             "p99(total) < 50s", "--json",
         ])
         #expect(answer.ending == .exited(0), "\(answer.errors)")
@@ -66,7 +66,8 @@ import Testing
     /// Nothing fails, and the steps are the shortest that are allowed.
     @Test func aSearchAcceptsNoRateThatIsQueued() async throws {
         let answer = try await dray(
-            ["--rate", "80", "--search", "--step", "2s", "--most", "320", "--json"], path: "queued")
+            ["--rate", "80", "--search", "--step", "2s", "--max-load", "320", "--json"],
+            path: "queued")
         #expect(answer.ending == .exited(0), "\(answer.errors)")
         let ladder = try #require(try json(answer.output)["ladder"] as? [String: Any])
         let steps = try #require(ladder["steps"] as? [[String: Any]])

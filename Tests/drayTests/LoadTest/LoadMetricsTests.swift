@@ -107,7 +107,7 @@ import Testing
     @Test func nothingFallsFromOneStepToTheNext() async throws {
         let load = try start([
             origin.url("/a"), "--users", "2", "--think", "100ms", "--search", "--step", "5s",
-            "--most", "200", "--threshold", "error_rate < 50%",
+            "--max-load", "200", "--threshold", "error_rate < 50%",
         ])
         let port = try await MetricsPage.port(of: load)
         let page = try await MetricsPage.scrape(port: port, "the second step") {

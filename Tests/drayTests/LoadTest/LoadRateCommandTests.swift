@@ -106,9 +106,9 @@ import Testing
         search.signal(SIGINT)
         _ = try await search.wait()
         for (process, load, message) in [
-            (search.pid, "5", "no running load test of this user"),
+            (search.pid, "5", "is not a running load test of this user"),
             (1, "5", "Give the process id of a running `dray loadtest`"), (0, "5", "a process id"),
-            (1, "five", "a number, 0 or more"), (1, "5", "no running load test"),
+            (1, "five", "a number, 0 or more"), (1, "5", "is not a running load test"),
         ] {
             let answer = try await change(process, load)
             #expect(answer.ending == .exited(2), "\(answer.errors)")

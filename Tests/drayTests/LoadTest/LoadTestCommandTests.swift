@@ -214,7 +214,7 @@ import Testing
     @Test func theMostThatHoldsIsSearchedFor() async throws {
         let answer = try await dray([
             "\(origin.url)/file", "--users", "2", "--think", "1500ms", "--search", "--step", "2s",
-            "--most", "4", "-t", "error_rate < 1%", "--quiet", "--json",
+            "--max-load", "4", "-t", "error_rate < 1%", "--quiet", "--json",
         ])
         try #require(answer.ending == .exited(0), "\(answer.errors)")
         #expect(answer.output.contains("\"highest\" : 4"))
@@ -280,8 +280,8 @@ import Testing
             ([url, "--html", "x", "--csv", "./x"], "--html and --csv are one file"),
             ([url, "--csv", "-"], "--csv: given '-'"),
             (
-                [url, "--rate", "200", "--search", "--most", "50", "-t", "error_rate < 1%"],
-                "--most: given '50'"
+                [url, "--rate", "200", "--search", "--max-load", "50", "-t", "error_rate < 1%"],
+                "--max-load: given '50'"
             ),
             (
                 [url, "--rate", "200", "--search", "-d", "3s", "-t", "error_rate < 1%"],

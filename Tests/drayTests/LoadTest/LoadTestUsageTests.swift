@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `dray loadtest` refuses before it sends anything, and what it makes of its options.
+/// What `dray loadtest` rejects before it sends anything, and what it makes of its options.
 @Suite(.timeLimit(.minutes(2))) struct LoadTestUsageTests {
     private let directory: TemporaryDirectory
     private let origin: FaultOrigin

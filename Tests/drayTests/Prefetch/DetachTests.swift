@@ -113,48 +113,33 @@ extension EndToEnd {
                 (["?\n", "d\n"], "d", Int32(0), CatalogState.running),
                 (["i\n"], "i", 130, .interrupted), ([], "signal", 130, .interrupted),
             ] {
-                let keyboard = edge.path("keys-\(name)")
-                #expect(mkfifo(keyboard, 0o600) == 0)
-                // `exec`: Ctrl-C would end a shell that waits for dray, with a status of its own.
-                let arguments = [try DrayProcess.binary()] + words(name)
                 let process = edge.path("process-\(name)")
-                let command =
-                    "echo $$ >'\(process)'; exec "
-                    + arguments.map { "'\($0)'" }.joined(separator: " ")
-                let terminal = try ChildProcess(
-                    [
-                        "sh", "-c",
-                        "exec script --quiet --flush --return --command \"$0\" /dev/null <\"$1\"",
-                        command, keyboard,
-                    ],
+                let program = [
+                    "sh", "-c", "echo $$ >\(process); exec \"$0\" \"$@\"",
+                    try DrayProcess.binary(),
+                ]
+                let terminal = try TypedTerminal(
+                    program + words(name),
                     environment: [
-                        "SHELL": "/bin/sh", "TERM": "xterm", "LANG": "C.UTF-8",
                         "DRAY_COORDINATOR": url, "DRAY_TOKEN": AccessToken.test.text,
                         "DRAY_CONFIG": "/dev/null",
                     ])
-                let typing = try FileHandle(forWritingTo: URL(fileURLWithPath: keyboard))
-                try await waitUntil(deadlineSeconds: 30, "the catalog \(name)") {
-                    terminal.output.contains("1 asset to") && terminal.output.contains("0/1")
-                }
-                try typing.write(contentsOf: Data("\u{3}".utf8))
-                try await waitUntil(deadlineSeconds: 60, "the question: \(terminal.output)") {
-                    terminal.output.contains("dray detaches. ")
-                }
+                try await terminal.wait(for: "1 asset to")
+                try await terminal.type("\u{3}", after: "0/1")
+                try await terminal.wait(for: "dray detaches. ")
                 for (count, answer) in answers.enumerated() {
-                    try await waitUntil(deadlineSeconds: 60, "the same: \(terminal.output)") {
-                        count == 0 || terminal.output.contains("d, i or c? ")
-                    }
-                    try typing.write(contentsOf: Data(answer.utf8))
+                    try await terminal.type(
+                        answer, after: count == 0 ? "dray detaches. " : "d, i or c? ")
                 }
                 if answers.isEmpty {
                     let text = try String(contentsOfFile: process, encoding: .utf8)
                     let pid = try #require(Int32(text.split(separator: "\n").first ?? ""))
                     #expect(kill(pid, SIGTERM) == 0)
                 }
-                #expect(try await terminal.wait() == .exited(ending), "\(terminal.output)")
-                #expect(terminal.output.contains("dray watch ") == (name == "d"))
+                #expect(
+                    try await terminal.process.wait() == .exited(ending), "\(terminal.shown)")
+                #expect(terminal.shown.contains("dray watch ") == (name == "d"))
                 #expect(try await self.state(name) == state)
-                try typing.close()
             }
         }
     }

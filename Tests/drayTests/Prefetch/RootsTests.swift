@@ -38,7 +38,7 @@ extension EndToEnd {
             early.signal(SIGINT)
             #expect(try await early.wait() == .exited(130))
 
-            // From now on it is refused at the edge.
+            // From now on it is rejected at the edge.
             for site in ["file:///etc", outside, folder.path, "\(edge)ways"] {
                 let late = try cluster.start(words + [site, "--name", "late"])
                 #expect(try await late.wait() == .exited(2), "\(site)")

@@ -80,7 +80,7 @@ extension EndToEnd {
             for name in ["index.xml", "more.xml", "one.xml", "two.xml.gz"] {
                 #expect(fixture.count(of: name) == 1, "\(name)")
             }
-            // The same from a file; without requests it is refused.
+            // The same from a file; without requests it is rejected.
             let file = fixture.home.path("index.xml")
             try fixture.index(["one.xml"]).write(toFile: file, atomically: false, encoding: .utf8)
             let local = try fixture.home.prefetch(file, ["--name", "local"])

@@ -28,6 +28,13 @@ extension EndToEnd {
             #expect(!shown.contains(flipped), "\(shown)")
             let missing = try await home.run(["audit", "show", "1", "--kind", "missing", "--csv"])
             #expect(missing.contains(gone) && !missing.contains("/foreign"), "\(missing)")
+            // CSV has no line for the position of what was left out.
+            for words in [["audit", "show", "1"], ["assets", "list", "movies"]] {
+                let first = try await home.run(words + ["--limit", "1", "--csv"])
+                #expect(first.contains("dray: there is more: --after '"), "\(first)")
+            }
+            let detached = try await home.run(["audit", site, "--detach"], exits: 2)
+            #expect(detached.contains("--detach needs a cluster"), "\(detached)")
 
             _ = try await home.run([
                 "audit", site, "--deep", "--repair", "--read-rate", "unlimited",
@@ -53,11 +60,10 @@ extension EndToEnd {
             let prefetch = try home.prefetch(origin.list, ["--name", "movies"])
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             let audit = try home.startOnTerminal([
-                "audit", "file://\(home.edge)", "--deep", "--file-rate", "20", "--state",
-                home.stateDirectory,
+                "audit", "file://\(home.edge)", "--deep", "--file-rate", "20",
             ])
-            #expect(try await audit.wait() == .exited(0), "\(audit.output)")
-            let shown = audit.output
+            #expect(try await audit.process.wait() == .exited(0), "\(audit.shown)")
+            let shown = audit.shown
             // Files are counted when their page is done; SHA256SUMS are recorded too.
             let progress = shown.matches(
                 of: #/audit 1: 0 of (\d+) recorded files compared, [^\r\n]* read/#

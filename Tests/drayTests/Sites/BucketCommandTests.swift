@@ -116,6 +116,22 @@ extension EndToEnd {
             try await filled.cluster.stop()
         }
 
+        /// A worker looks at each record at the end of an audit; these are none.
+        @Test(arguments: S3Server.installed)
+        func anAuditLooksAtAllRecordsOfDigests(_ kind: S3Server.Kind) async throws {
+            let filled = try await Filled(kind)
+            let prefix = filled.storage.key(try ObjectKey("x")).dropLast()
+            for number in 0..<40 {
+                var put = S3Request("PUT", "\(prefix).dray/digests/\(number)")
+                put.headers = [("content-length", "0")]
+                _ = try await filled.storage.client.send(put)
+            }
+            let audited = try await filled.run("audit", "bucket-1", "--deep")
+            #expect(audited.contains("completed"), "\(audited)")
+            #expect(audited.contains("40 foreign"), "\(audited)")
+            try await filled.cluster.stop()
+        }
+
         /// As readers that need no credentials see it.
         @Test(arguments: S3Server.installed)
         func aLoadTestReadsWhatTheBucketServes(_ kind: S3Server.Kind) async throws {
@@ -132,7 +148,7 @@ extension EndToEnd {
                 _ = try await process.wait()
                 return process
             }
-            // The server refuses others until the object is public.
+            // The server rejects others until the object is public.
             let refused = try await run()
             #expect(try await refused.wait() != .exited(0), "\(refused.output)")
             try await readsSigned(filled, key: name)

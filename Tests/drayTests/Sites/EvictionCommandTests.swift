@@ -35,7 +35,10 @@ extension EndToEnd {
             ])
             #expect(added.contains("\"requests\" : 3"), "\(added)")
             #expect(added.contains("\"unknownFiles\" : 0"), "\(added)")
-            let least = try await home.run(["site", "popularity", site, "--least", "--limit", "1"])
+            // A directory names its site, as everywhere.
+            let least = try await home.run([
+                "site", "popularity", home.edge, "--least", "--limit", "1",
+            ])
             #expect(least.contains(origin.paths[1]), "\(least)")
 
             let set = try await home.run(["site", "set", site, "--evict", "least-popular"])
@@ -57,6 +60,9 @@ extension EndToEnd {
 
             _ = try await home.run(prefetch)
             #expect(isThere(origin.paths[1]))
+            // A private cluster has no workers for the time of a call.
+            let later = try await home.run(["site", "evict", site, "--bytes", "1", "--yes"])
+            #expect(later.contains("the files are deleted by the next `dray prefetch`"), "\(later)")
         }
     }
 }

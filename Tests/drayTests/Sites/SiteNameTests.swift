@@ -94,6 +94,59 @@ extension EndToEnd {
             try await setup.cluster.stop()
         }
 
+        /// A number of a script's that belongs to a catalog of another site changes nothing.
+        @Test func aNumberIsRejectedAtAnotherSite() async throws {
+            let setup = try await Setup()
+            let url = "http://origin.example/list.txt"
+            for words in [
+                ["assets"], ["assets", "list"], ["assets", "pause"], ["assets", "resume"],
+                ["assets", "pin"], ["assets", "unpin"], ["assets", "cancel"], ["assets", "retry"],
+                ["assets", "reprioritise", "--priority", "3"], ["assets", "remove", "--yes"],
+                ["catalog", "cancel"], ["catalog", "retry"], ["catalog", "show"],
+                ["catalog", "status"], ["catalog", "reprioritise", "--priority", "3"],
+                ["catalog", "reschedule", "--deadline", "2d"], ["catalog", "remove", "--yes"],
+                ["catalog", "remove"], ["catalog", "forget"], ["catalog", "forget", "--yes"],
+                ["catalog", "caches"], ["source", "show"], ["source", "read"],
+                ["source", "remove"], ["source", "set", url, "--every", "6h"], ["watch"],
+                ["refresh"],
+            ] {
+                let verbs = words.prefix { !$0.hasPrefix("-") && $0 != url }
+                let command = verbs + ["1"] + words.dropFirst(verbs.count) + ["--site", "munich"]
+                let rejected = try await setup.run(Array(command), exits: 2)
+                #expect(
+                    rejected.contains("Catalog 1 is of the site berlin, not of munich."),
+                    "\(words): \(rejected)")
+            }
+            let unknown = try await setup.run(["assets", "1", "--site", "nowhere"], exits: 2)
+            #expect(
+                unknown.contains("There is no site nowhere; catalog 1 is of the site berlin."),
+                "\(unknown)")
+            #expect(try await setup.states() == [CatalogID(1): .running, CatalogID(2): .running])
+            for site in ["munich", setup.work.path("munich")] {
+                let list = try await setup.run(["assets", "2", "--site", site])
+                #expect(list.contains("Catalog 2"), "\(list)")
+            }
+            try await setup.run(["catalog", "cancel", "2", "--site", "munich"])
+            try await setup.run(["watch", "2", "--site", "munich"], exits: 4)
+            #expect(try await setup.states() == [CatalogID(1): .running, CatalogID(2): .cancelled])
+            try await setup.cluster.stop()
+        }
+
+        @Test func rejectionsOfAllSitesAreShown() async throws {
+            let setup = try await Setup()
+            let time = "2099-01-01T00:00Z"
+            let list = try setup.work.write(
+                #"[{"url": "http://origin.example/one.bin", "expiresAt": "\#(time)"}]"#,
+                to: "late.json")
+            try await setup.run([
+                "prefetch", list, "--site", "berlin,munich", "--name", "late", "--detach",
+                "--not-before", time,
+            ])
+            let retried = try await setup.run(["assets", "retry", "late", "--all-sites"])
+            #expect(retried.contains("Rejected: 2 assets, whose rights "), "\(retried)")
+            try await setup.cluster.stop()
+        }
+
         @Test func aTokenIsBoundToTheSiteThatANameMeans() async throws {
             let setup = try await Setup()
             let create = ["token", "create", "--role", "submitter", "--name", "south", "--site"]

@@ -115,15 +115,12 @@ final class EmbeddedHome {
         return process.output + process.errors
     }
 
-    /// Starts `dray` as the tests' user on a terminal: its output is what that shows.
-    func startOnTerminal(_ arguments: [String]) throws -> ChildProcess {
+    /// Starts `dray` with the home's state directory as the tests' user on a terminal.
+    func startOnTerminal(_ arguments: [String]) throws -> TypedTerminal {
         let cleared = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
-        let words =
+        return try TypedTerminal(
             ["env"] + cleared.map { "--unset=\($0)" } + ["HOME=\(path("own"))", binary] + arguments
-        let command = "exec " + words.map { "'\($0)'" }.joined(separator: " ")
-        return try ChildProcess(
-            ["script", "--quiet", "--flush", "--return", "--command", command, "/dev/null"],
-            environment: ["SHELL": "/bin/sh", "TERM": "xterm", "LANG": "C.UTF-8"],
+                + ["--state", stateDirectory],
             workingDirectory: directory.path, deathSignal: "TERM")
     }
 

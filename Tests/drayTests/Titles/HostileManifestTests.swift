@@ -145,7 +145,7 @@ import Testing
         #expect(try await outcome(file, "mpd") == ending)
     }
 
-    /// A few hundred bytes that reach just the limit, or a little more: what is refused is refused
+    /// A few hundred bytes that reach just the limit, or a little more: what is rejected is rejected
     /// before it is listed, and an accepted one uses little memory.
     @Test(arguments: [
         // 2,000,000 objects, of one representation or of ten, with long URLs or short ones:

@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// Titles whose manifests break rules and that play all the same: pre-fetched with a warning, and played from
-    /// the edge; refused where the list is read strictly.
+    /// the edge; rejected where the list is read strictly.
     @Suite(.timeLimit(.minutes(2))) struct LenientTitleTests {
         /// The rules that each title's manifests break.
         private static let titles = [

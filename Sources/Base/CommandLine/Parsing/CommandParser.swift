@@ -109,7 +109,7 @@ package struct CommandParser {
         return .run(action, arguments)
     }
 
-    /// Returns true for `-5` where a command takes numbers: it may be refused, but is no option.
+    /// Returns true for `-5` where a command takes numbers: it may be rejected, but is no option.
     private func isNegativeNumber(_ word: String, of command: Command) -> Bool {
         command.operands.contains { $0.values == .number }
             && word.dropFirst().first.map { ("0"..."9").contains($0) || $0 == "." } == true
@@ -213,7 +213,7 @@ package struct CommandParser {
         }
         let name = path.joined(separator: " ")
         return UsageError(
-            "unexpected argument '\(extra)'; '\(printable(first))' is no command of \(name)",
+            "unexpected argument '\(extra)'; '\(printable(first))' is not a command of \(name)",
             hint: select
                 + (suggestion(for: first, from: command.subcommands.map(\.name))
                     ?? "`\(name) --help` lists the commands."))

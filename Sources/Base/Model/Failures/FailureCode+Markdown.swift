@@ -15,8 +15,8 @@ extension FailureCode {
     package static func markdown() -> String {
         groups.map { group in
             let rows = (table + [unknownRow]).filter { $0.number / 100 == group.hundreds }
-            return "## \(group.title)\n\n| number | code | by itself | what to do |\n| --- | --- "
-                + "| --- | --- |\n"
+            return "## \(group.title)\n\n| number | code | automatic action | what to do |\n"
+                + "| --- | --- | --- | --- |\n"
                 + rows.map { row in
                     "| \(row.number) | `\(row.code)` | \(row.code.remedy) | \(row.hint) |\n"
                 }.joined()

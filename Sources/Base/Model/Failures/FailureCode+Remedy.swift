@@ -1,5 +1,5 @@
 extension FailureCode {
-    /// Says what Dray does by itself after a failure with this code: retries, mirrors if the file has
+    /// Describes what Dray does automatically after a failure with this code: retries, mirrors if the file has
     /// some, other renditions if its title may lack those that list it, and a fresh URL from the
     /// manifest if a segment's is signed.
     package var remedy: String {

@@ -65,7 +65,7 @@ extension FailureCode {
             "Set region=NAME in the site's URL to the bucket's region."),
         row(
             520, .storageClockSkew, .siteFault,
-            "Set the clock of the worker's host; S3 refuses requests that are 15 minutes off."),
+            "Set the clock of the worker's host; S3 rejects requests that are 15 minutes off."),
         row(
             521, .storageNotS3, .siteFault,
             "Correct endpoint=URL in the site's URL: what answers there is not S3."),
@@ -78,7 +78,7 @@ extension FailureCode {
             "Check that the S3 endpoint is up and can be reached from the worker."),
         row(
             524, .storageRefused, .never,
-            "The S3 server refuses the request; its own code is in the message."),
+            "The S3 server rejects the request; its own code is in the message."),
         row(
             525, .storageBadDigest, .attempts(4),
             "Bytes were damaged on their way to the S3 server; they are sent again."),

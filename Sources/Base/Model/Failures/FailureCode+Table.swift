@@ -168,7 +168,7 @@ extension FailureCode {
                 + "do, with \"http\": {\"maxRedirects\": 10}."),
         row(
             216, .originAddressForbidden, .never,
-            "Use a routable address of the origin or webhook; this one is always refused."),
+            "Use a routable address of the origin or webhook; this one is always rejected."),
         row(
             217, .originSignatureExpired, .attempts(6),
             "A title's manifest is read again for fresh URLs. If the URL of a manifest "
@@ -187,13 +187,13 @@ extension FailureCode {
         row(
             220, .originRedirectLoop, .never,
             "Redirects lead back to a URL that redirected before; correct them at the origin."),
-        row(240, .originHTTP400, .never, "The origin refuses the request; check the URL."),
+        row(240, .originHTTP400, .never, "The origin rejects the request; check the URL."),
         row(
             241, .originHTTP401, .never,
             "The origin requires credentials; see --origin-settings."),
         row(
             242, .originHTTP403, .never,
-            "The origin refuses the request; a signed URL may have expired."),
+            "The origin rejects the request; a signed URL may have expired."),
         row(244, .originHTTP404, .never, "The origin has no such object; check the URL."),
         row(
             248, .originHTTP408, .attempts(5), "The origin timed out; check its load."),
@@ -209,7 +209,7 @@ extension FailureCode {
         row(274, .originHTTP504, .attempts(5), "A gateway before the origin timed out."),
         row(282, .originHTTP522, .attempts(5), "The CDN could not connect to its origin."),
         row(284, .originHTTP524, .attempts(5), "The CDN's origin timed out."),
-        row(298, .originHTTP4xx, .never, "The origin refuses the request."),
+        row(298, .originHTTP4xx, .never, "The origin rejects the request."),
         row(299, .originHTTP5xx, .attempts(5), "The origin failed; check its logs."),
         // 3xx: content that differs from the expected one.
         row(
@@ -371,7 +371,7 @@ extension FailureCode {
                 + "without a cursor, or with --since."),
         row(
             729, .clusterSlowReader, .attempts(5),
-            "Connect again with the last id, which `dray watch` does by itself."),
+            "Connect again with the last id, which `dray watch` does automatically."),
         row(
             730, .clusterTooManyStreams, .attempts(5),
             "Close unused streams, connect to another coordinator, or start more coordinators."),

@@ -55,7 +55,7 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
     }
 
     /// Codes of failures that nothing at Dray corrects: the origin does not have the object, or
-    /// refuses it to everyone who has no right to it, or the list's own rights do. No retry helps; a success rate without them
+    /// denies it to everyone who has no right to it, or the list's own rights do. No retry helps; a success rate without them
     /// judges the cluster.
     package static let unaddressable: [FailureCode] = [
         .originHTTP401, .originHTTP403, .originHTTP404, .originHTTP410, .originHTTP4xx,

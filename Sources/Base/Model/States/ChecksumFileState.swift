@@ -1,6 +1,6 @@
 /// State of a catalog's part of a directory's checksum file; none before its assets there have ended.
 package enum ChecksumFileState: String, Codable, CaseIterable, Sendable {
-    /// All its assets there have ended since the file was read. Can move to due, read.
+    /// The file has to be written: its assets there have ended or were removed since it was read. Can move to due, read.
     case due
     /// A worker has its turn to write the file, and has read this part. Can move to due, written.
     case read
@@ -16,7 +16,8 @@ package enum ChecksumFileEvent: String, Codable, CaseIterable, Sendable {
     case read
     /// The worker has written the file.
     case write
-    /// An operator retries it, or an audit found the file missing or damaged.
+    /// An operator retries it, an audit found the file missing or damaged, or it names files that
+    /// are deleted while other assets there have not ended.
     case rewrite
 }
 

@@ -4,6 +4,6 @@ package enum SourceResult: String, Codable, CaseIterable, Sendable {
     case applied
     /// The list is the same as before; nothing was submitted.
     case unchanged
-    /// The list could not be read, or was refused; the catalog is as before.
+    /// The list could not be read, or was rejected; the catalog is as before.
     case failed
 }

@@ -176,7 +176,7 @@ package struct BucketLocation: Hashable, Sendable {
                     throw wrong("a field of an S3 URL is name=value")
                 }
                 guard values.updateValue(value, forKey: String(pair[0])) == nil else {
-                    throw wrong("the field \(pair[0]) stands twice in an S3 URL")
+                    throw wrong("the field \(pair[0]) appears twice in an S3 URL")
                 }
             }
         }

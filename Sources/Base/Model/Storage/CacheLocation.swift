@@ -74,7 +74,7 @@ package struct CacheLocation: Hashable, Sendable {
                         + Redaction.shown(String(field), limit: 100).debugDescription)
             }
             guard found.insert(address).inserted else {
-                throw Self.wrong("the POP \(address) stands twice in a cache's URL")
+                throw Self.wrong("the POP \(address) appears twice in a cache's URL")
             }
         }
         guard found.count <= Self.maxPOPs else {

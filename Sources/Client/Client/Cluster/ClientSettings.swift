@@ -21,7 +21,7 @@ package enum ClientSettings {
     package static var environment: [String: String] { state.withLock { $0.environment } }
 
     /// Sets the variables of settings; called once, before the command runs.
-    package static func apply(_ values: [Configuration.Value]) {
+    package static func apply(_ values: [ConfiguredSettings.Value]) {
         state.withLock { state in
             for value in values {
                 let variable = value.setting.variable

@@ -13,8 +13,8 @@ package enum ConfigurationSource {
     /// Throws if a file cannot be read, has an error, or can be written by every user.
     package static func configuration(
         _ arguments: Arguments, of tree: CommandTree
-    ) throws(UsageError) -> Configuration {
-        Configuration(
+    ) throws(UsageError) -> ConfiguredSettings {
+        ConfiguredSettings(
             file: try file(arguments, of: tree), environment: ProcessInfo.processInfo.environment,
             of: tree)
     }

@@ -81,7 +81,7 @@ enum SiteChecks {
         return .ok(.storage, name, "puts, reads, lists and deletes")
     }
 
-    /// S3 refuses requests whose time differs by 15 minutes.
+    /// S3 rejects requests whose time differs by 15 minutes.
     private static let maxSkewSeconds: Int64 = 300
 
     /// Judges the check of a directory on this machine.

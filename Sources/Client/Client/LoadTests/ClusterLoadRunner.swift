@@ -103,7 +103,7 @@ package final class ClusterLoadRunner: LoadRunner {
         }
     }
 
-    /// Asks a coordinator, which refuses what it cannot change. The change is reported with the first
+    /// Asks a coordinator, which rejects what it cannot change. The change is reported with the first
     /// second in which it holds.
     package func change(to level: Double) async throws {
         guard case .running(let id) = state.withLock({ $0.phase }) else {

@@ -11,7 +11,7 @@ import Text
 /// A client sends one line, the new load, and gets one line: `ok`, or the code of a failure and its
 /// message. Safe from any thread.
 package final class LoadControl: Sendable {
-    /// Handles a line; throws to refuse it.
+    /// Handles a line; throws to reject it.
     typealias Handler = @Sendable (_ text: String) async throws -> Void
 
     private static let maxBytes = 64
@@ -121,7 +121,7 @@ package final class LoadControl: Sendable {
     /// Sends a new load to the test of a process.
     ///
     /// Throws `input.unreadable` if it has none, `cluster.coordinatorUnreachable` if it does not answer,
-    /// and the failure for which it refuses the load.
+    /// and the failure for which it rejects the load.
     ///
     /// - Parameter seconds: maximum wait for the answer.
     package static func send(
@@ -131,7 +131,7 @@ package final class LoadControl: Sendable {
         guard let answer = exchange("\(load)\n", path, seconds) else {
             throw Failure(
                 .inputUnreadable,
-                "process \(process) is no running load test of this user: \(printable(path)) does "
+                "process \(process) is not a running load test of this user: \(printable(path)) does "
                     + "not answer",
                 hint:
                     "Give the process id of a running `dray loadtest` of this user; "
@@ -196,7 +196,7 @@ package final class LoadControl: Sendable {
         else {
             throw Failure(
                 .inputUnreadable,
-                "\(printable(folder)) is no directory that only this user can reach",
+                "\(printable(folder)) is not a directory that only this user can reach",
                 hint: "Give it mode 0700 and this user as its owner, or set XDG_RUNTIME_DIR to "
                     + "another directory, also for the load test.")
         }

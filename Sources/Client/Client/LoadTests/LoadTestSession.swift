@@ -236,7 +236,7 @@ package final class LoadTestSession: Sendable {
     /// - Parameter level: arrivals per second, or users.
     ///
     /// Throws `input.field` for a level that is not allowed, `input.loadFixed` if the load cannot
-    /// change or nothing runs, and what a cluster refuses.
+    /// change or nothing runs, and what a cluster rejects.
     func change(to level: Double) async throws {
         guard let range = scenario.range else {
             throw Failure(

@@ -37,6 +37,7 @@ package enum FinishText {
         switch cause {
         case .noWorker(let queue): "no worker takes jobs of queue \(printable(queue))"
         case .queuePaused(let queue): "queue \(printable(queue)) is paused"
+        case .paused: "all that is left is paused"
         case .siteFailing(let code): "the site cannot be written, \(printable(code.rawValue))"
         case .noRoom(let bytes): "the storage lacks \(HumanFormat.bytes(bytes))"
         case .scheduleClosed: "the schedule does not open long enough"

@@ -113,13 +113,7 @@ package final class Adoption: Sendable {
                     running -= 1
                 }
                 running += 1
-                group.addTask {
-                    do throws(Failure) {
-                        return (index, .success(try await storage.foundFile(key: asset.key)))
-                    } catch {
-                        return (index, .failure(error))
-                    }
-                }
+                group.addTask { (index, await Self.foundFile(asset.key, in: storage)) }
             }
             for await next in group { found.append(next) }
             return found
@@ -129,6 +123,18 @@ package final class Adoption: Sendable {
             offered[index] = add(try found.get(), to: offered[index])
         }
         return offered
+    }
+
+    /// Apart from its task: where Swift 6.3 optimizes, it may lose the results of tasks that return
+    /// `(index, .success(try await …))`.
+    private static func foundFile(
+        _ key: String, in storage: S3Storage
+    ) async -> Result<FoundFile?, Failure> {
+        do throws(Failure) {
+            return .success(try await storage.foundFile(key: key))
+        } catch {
+            return .failure(error)
+        }
     }
 
     private static let requestsAtATime = 16

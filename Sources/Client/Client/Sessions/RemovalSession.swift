@@ -58,7 +58,9 @@ package final class RemovalSession: FollowingSession {
         defer { display.end() }
         // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
-        guard try await isConfirmed(client) else { return state.set(.usage) }
+        guard try await isConfirmed(client) else {
+            return state.set(state.draining.isDraining ? .interrupted : .usage)
+        }
         let answer = try await client.apply(plan.selection, retrySeconds: 10)
         let assets = try await underWay(answer, client)
         guard assets > 0, let catalog = answer.catalog else {

@@ -21,8 +21,7 @@ package enum AllSites {
             part.catalog = CatalogReference(name: name, site: site.storageURL)
             do throws(Failure) {
                 let changed = try await client.apply(part, retrySeconds: retrySeconds)
-                answer.assets += changed.assets
-                answer.jobs += changed.jobs
+                answer.add(changed)
                 isFound = true
             } catch {
                 guard error.code == .inputNotFound else { throw error }

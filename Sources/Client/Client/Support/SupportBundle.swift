@@ -142,7 +142,7 @@ package struct SupportBundle {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return .failure(LogError(reason: "no regular file"))
+            return .failure(LogError(reason: "not a regular file"))
         }
         let start = max(0, Int(status.st_size) - bytes)
         var buffer = [UInt8](repeating: 0, count: bytes)

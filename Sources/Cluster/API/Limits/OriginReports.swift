@@ -34,17 +34,17 @@ package struct OriginOutcome: Codable, Hashable, Sendable {
     }
 }
 
-/// `GET /v1/cooling?after=…&waitMilliseconds=…`: returns the origins in cooldown when they differ
+/// `GET /v1/cooldowns?after=…&waitMilliseconds=…`: returns the origins in cooldown when they differ
 /// from the version `after`, or when the wait ends. So a worker without an open lease request
 /// learns of a new cooldown at once.
-package struct CoolingList: Codable, Sendable {
+package struct CooldownList: Codable, Sendable {
     /// Version for the next request's `after`.
     package var version: String
-    package var cooling: [OriginCooldown]
+    package var cooldowns: [OriginCooldown]
 
-    package init(version: String, cooling: [OriginCooldown]) {
+    package init(version: String, cooldowns: [OriginCooldown]) {
         self.version = version
-        self.cooling = cooling
+        self.cooldowns = cooldowns
     }
 }
 

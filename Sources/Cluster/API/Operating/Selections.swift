@@ -106,4 +106,15 @@ package struct SelectionAnswer: Codable, Hashable, Sendable {
         self.assets = assets
         self.jobs = jobs
     }
+
+    /// Adds the counts of another catalog's answer, and keeps the latest reason.
+    package mutating func add(_ other: SelectionAnswer) {
+        assets += other.assets
+        jobs += other.jobs
+        if let files = other.files { self.files = (self.files ?? 0) + files }
+        if let refused = other.refused {
+            self.refused = Refused(
+                assets: refused.assets + (self.refused?.assets ?? 0), reason: refused.reason)
+        }
+    }
 }

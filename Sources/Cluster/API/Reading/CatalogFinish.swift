@@ -35,6 +35,8 @@ package struct CatalogFinish: Hashable, Sendable {
     package enum UnknownCause: Hashable, Sendable {
         case noWorker(queue: String)
         case queuePaused(queue: String)
+        /// All assets that are left are paused.
+        case paused
         /// Nothing can be written to the site.
         case siteFailing(FailureCode)
         /// The storage lacks so many bytes for what is left.
@@ -93,6 +95,7 @@ extension CatalogFinish.UnknownCause {
         switch self {
         case .noWorker: "noWorker"
         case .queuePaused: "queuePaused"
+        case .paused: "paused"
         case .siteFailing: "siteFailing"
         case .noRoom: "noRoom"
         case .scheduleClosed: "scheduleClosed"
@@ -141,6 +144,7 @@ extension CatalogFinish: Codable {
                 switch reason {
                 case "noWorker": .noWorker(queue: try text(.queue))
                 case "queuePaused": .queuePaused(queue: try text(.queue))
+                case "paused": .paused
                 case "siteFailing": .siteFailing(FailureCode(try text(.code)))
                 case "noRoom":
                     .noRoom(missingBytes: try fields.decode(Int64.self, forKey: .missingBytes))
@@ -178,7 +182,7 @@ extension CatalogFinish: Codable {
                 try fields.encode(queue, forKey: .queue)
             case .siteFailing(let code): try fields.encode(code, forKey: .code)
             case .noRoom(let bytes): try fields.encode(bytes, forKey: .missingBytes)
-            case .scheduleClosed, .noRate, .noSize, .other: break
+            case .paused, .scheduleClosed, .noRate, .noSize, .other: break
             }
         }
     }

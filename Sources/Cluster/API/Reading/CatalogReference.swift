@@ -1,6 +1,7 @@
 package import Model
 
 /// A catalog by its number or its name, with its site if several sites have a catalog of that name.
+/// With a site, only a catalog of that site is meant.
 package struct CatalogReference: Codable, Hashable, Sendable {
     package var id: CatalogID?
     package var name: String?

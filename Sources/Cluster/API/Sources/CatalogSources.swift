@@ -12,7 +12,7 @@ package struct SourceSubmission: Codable, Sendable {
     package var everySeconds: Double
     /// True to remove what the list no longer names.
     package var prunes: Bool?
-    /// A list that drops a larger percentage of the catalog's assets is refused: 0 to 100; nil for
+    /// A list that drops a larger percentage of the catalog's assets is rejected: 0 to 100; nil for
     /// `WireLimits.sourceMaxDropPercent`.
     package var maxDropPercent: Int?
     /// False for the first reading after the interval; otherwise at once.

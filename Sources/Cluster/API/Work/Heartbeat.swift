@@ -87,7 +87,7 @@ package struct HeartbeatAnswer: Codable, Sendable {
     /// Number of surplus jobs to return, because other workers could begin them now; nil for none.
     package var wantedJobs: Int?
     /// Origins in cooldown; nil for none.
-    package var cooling: [OriginCooldown]?
+    package var cooldowns: [OriginCooldown]?
     /// The worker's quotas of the sites of its jobs; nil for none.
     package var siteShares: [SiteQuota]?
     /// Load tests that need workers; nil for none.

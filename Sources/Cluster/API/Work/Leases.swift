@@ -74,7 +74,7 @@ package struct LeaseGrant: Codable, Sendable {
     /// The worker's quotas of origins' limits, including those of its jobs; nil for none.
     package var shares: [OriginQuota]?
     /// Origins in cooldown; nil for none.
-    package var cooling: [OriginCooldown]?
+    package var cooldowns: [OriginCooldown]?
     /// The worker's quota of the site of its jobs; nil for no limit.
     package var siteShares: [SiteQuota]?
     /// A load test that needs the worker; nil for none.
@@ -191,7 +191,7 @@ extension LeaseRequest: WireMessage, WireObject {
 extension LeaseGrant: WireTable {
     package enum Field: Int, WireField {
         case lease, seconds, waitedSeconds, cluster, isAlone
-        case site, storageURL, volume, space, shares, cooling, siteShares, loadTest, traces, audit
+        case site, storageURL, volume, space, shares, cooldowns, siteShares, loadTest, traces, audit
         case source, probe
 
         package static let layout = RowLayout(of: Field.self)
@@ -225,7 +225,7 @@ extension LeaseGrant: WireTable {
             guard lease == nil else { throw incomplete("a lease lacks its site.") }
         }
         try coder.codeJSON(.shares, &shares)
-        try coder.codeJSON(.cooling, &cooling)
+        try coder.codeJSON(.cooldowns, &cooldowns)
         try coder.codeJSON(.siteShares, &siteShares)
         try coder.codeJSON(.loadTest, &loadTest)
         try coder.codeJSON(.traces, &traces)

@@ -130,7 +130,7 @@ package struct ReportAnswer: Sendable {
     /// Indices of results that are invalid for their jobs; nothing was changed.
     package var rejected: [Int]
     /// Origins in cooldown; nil for none.
-    package var cooling: [OriginCooldown]?
+    package var cooldowns: [OriginCooldown]?
 
     package enum Verdict: String, Codable, CaseIterable, Sendable {
         case accepted
@@ -211,13 +211,10 @@ extension JobReport: WireObject {
         swap(&moved, &outcome)
         var kind = moved.kind
         var done = Done()
-        var (code, message, refused, cache): (String?, String?, String?, String?)
-        var freshSeconds: Int?
+        var (code, message, refused): (String?, String?, String?)
         var retryAfterSeconds: Double?
         switch consume moved {
-        case .done(let fields):
-            done = fields
-            (cache, freshSeconds) = (fields.cache, fields.freshSeconds)
+        case .done(let fields): done = fields
         case .failed(let failed):
             (code, message) = (failed.failure.code.rawValue, failed.failure.message)
             (refused, retryAfterSeconds) = (failed.refused, failed.retryAfterSeconds)
@@ -238,6 +235,9 @@ extension JobReport: WireObject {
         try coder.code(.failureMessage, &message)
         try coder.code(.refused, &refused)
         try coder.code(.retryAfterSeconds, &retryAfterSeconds)
+        try coder.codeJSON(.origins, &origins)
+        try coder.code(.cache, &done.cache)
+        try coder.code(.freshSeconds, &done.freshSeconds)
         guard (code == nil) == (message == nil) else {
             throw incomplete("a failure needs both its code and its message.")
         }
@@ -251,19 +251,12 @@ extension JobReport: WireObject {
         case (.failed, nil): throw incomplete("a failed result lacks its failure.")
         case (.returned, _): outcome = .returned(afterSeconds: retryAfterSeconds)
         }
-        try coder.codeJSON(.origins, &origins)
-        try coder.code(.cache, &cache)
-        try coder.code(.freshSeconds, &freshSeconds)
-        if case .done(var done) = outcome, cache != nil || freshSeconds != nil {
-            (done.cache, done.freshSeconds) = (cache, freshSeconds)
-            outcome = .done(done)
-        }
     }
 }
 
 extension ReportAnswer: WireMessage, WireObject {
     package enum Field: Int, WireField {
-        case accepted, stale, rejected, cooling
+        case accepted, stale, rejected, cooldowns
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -274,10 +267,10 @@ extension ReportAnswer: WireMessage, WireObject {
         try coder.code(.accepted, &accepted)
         try coder.codeList(.stale, &stale)
         try coder.codeList(.rejected, &rejected)
-        try coder.codeJSON(.cooling, &cooling)
+        try coder.codeJSON(.cooldowns, &cooldowns)
         guard isConsistent else {
             throw DecodingError.dataCorrupted(
-                .init(codingPath: [], debugDescription: "indices that are no results."))
+                .init(codingPath: [], debugDescription: "indices without results."))
         }
     }
 }

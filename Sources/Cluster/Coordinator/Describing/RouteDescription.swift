@@ -70,7 +70,8 @@ extension RouteDescription.Parameter {
     static let page = [after, limit]
     static let siteOfCatalog = Self(
         "site", Schema(.string, .characters(1...2_048)),
-        "The catalog's site, if several have the name: its storage URL or the name of its queue.")
+        "The catalog's site, if several have the name: its storage URL or the name of its queue. A "
+            + "catalog of another site is not found.")
 
     /// One of the values of an enumeration.
     static func choice<Value: RawRepresentable<String> & CaseIterable>(

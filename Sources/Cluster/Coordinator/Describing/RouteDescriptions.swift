@@ -24,7 +24,7 @@ extension RouteDescription {
         "POST /v1/heartbeats": Self(
             "Extends a worker's leases and reports its activity.",
             body: Heartbeat.self, .json(HeartbeatAnswer.self)),
-        "GET /v1/cooling": Self(
+        "GET /v1/cooldowns": Self(
             "Returns the origins in cooldown, once they differ from a version.",
             query: [
                 Parameter(
@@ -32,7 +32,7 @@ extension RouteDescription {
                 Parameter(
                     "waitMilliseconds", Schema(.integer, .range(0...WireLimits.waitMilliseconds)),
                     "Maximum time to wait for another version."),
-            ], .json(CoolingList.self)),
+            ], .json(CooldownList.self)),
         "POST /v1/reports": Self(
             "Records the results of leased jobs.",
             body: ReportRequest.self, .rows(ReportAnswer.self)),

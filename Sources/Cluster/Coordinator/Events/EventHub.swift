@@ -118,7 +118,7 @@ final class EventHub: Service {
         }
     }
 
-    /// Ends all streams, and refuses others.
+    /// Ends all streams, and rejects others.
     func close() {
         let bodies = state.withLock { state in
             state.isClosed = true

@@ -61,7 +61,7 @@ extension Chore {
             },
             // Notifications may be lost.
             Chore("read access tokens", every: .seconds(2)) { try await memory.loadTokens() },
-            Chore("read cooldowns", every: .seconds(1)) { try await memory.loadCooling() },
+            Chore("read cooldowns", every: .seconds(1)) { try await memory.loadCooldowns() },
             Chore("reconcile load tests", every: .seconds(1)) {
                 try await memory.reconcileLoadTests()
             },

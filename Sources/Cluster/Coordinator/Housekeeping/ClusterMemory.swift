@@ -10,7 +10,7 @@ struct ClusterMemory: Sendable {
     let queue: JobQueue
     /// Fired when waiting lease requests must be answered.
     let signal: WorkSignal
-    let cooling: CoolingOrigins
+    let cooldowns: CurrentCooldowns
     let loadTests: CalledLoadTests
     let audits = CalledWork<SiteAuditCall>()
     let sources = CalledWork<SourceCall>()
@@ -19,14 +19,15 @@ struct ClusterMemory: Sendable {
     private let failures: BackgroundFailures
 
     init(
-        queue: JobQueue, signal: WorkSignal, cooling: CoolingOrigins, loadTests: CalledLoadTests,
+        queue: JobQueue, signal: WorkSignal, cooldowns: CurrentCooldowns,
+        loadTests: CalledLoadTests,
         access: Access, failures: BackgroundFailures
     ) {
         self.access = access
         self.failures = failures
         self.queue = queue
         self.signal = signal
-        self.cooling = cooling
+        self.cooldowns = cooldowns
         self.loadTests = loadTests
     }
 
@@ -34,8 +35,8 @@ struct ClusterMemory: Sendable {
 
     /// Reads the origins' cooldowns. A new one notifies waiting workers at once: either here, or by
     /// the signal of its notification.
-    func loadCooling() async throws {
-        if cooling.set(try await queue.origins.cooling()) { signal.fire() }
+    func loadCooldowns() async throws {
+        if cooldowns.set(try await queue.origins.cooldowns()) { signal.fire() }
     }
 
     func loadSiteBounds() async throws { try await queue.sites.limits.read() }
@@ -44,7 +45,7 @@ struct ClusterMemory: Sendable {
     func loadTokens() async throws(Failure) {
         let read = access.beginRead()
         guard access.store(try await queue.access.tokens.known(), of: read) else { return }
-        for signal in [signal, cooling.signal, loadTests.changeSignal] { signal.fire() }
+        for signal in [signal, cooldowns.signal, loadTests.changeSignal] { signal.fire() }
     }
 
     func loadAudits() async throws {
@@ -61,8 +62,8 @@ struct ClusterMemory: Sendable {
 
     // MARK: Reads that log their failures
 
-    func readCooling() async {
-        await attempt("read the origins' cooldowns") { try await loadCooling() }
+    func readCooldowns() async {
+        await attempt("read the origins' cooldowns") { try await loadCooldowns() }
     }
 
     func readSiteBounds() async {

@@ -37,7 +37,7 @@ struct WorkListener: Service {
             on: loop)
         try await connection.listen(to: "dray_work")
         // Reads changes that were missed without a connection.
-        await memory.readCooling()
+        await memory.readCooldowns()
         await memory.readSiteBounds()
         await memory.readLoadTests()
         await memory.readAudits()
@@ -59,7 +59,7 @@ struct WorkListener: Service {
                 case "tokens":
                     await memory.readTokens()
                     continue
-                case "origins": await memory.readCooling()
+                case "origins": await memory.readCooldowns()
                 case "sites": await memory.readSiteBounds()
                 default: break
                 }

@@ -176,7 +176,7 @@ struct ClusterMetrics: Sendable {
     }
 
     private func declareOrigins(in registry: MetricRegistry) {
-        let most = Figures.maxCoolingOrigins
+        let most = Figures.maxOriginsInCooldown
         registry.gauges(
             "dray_origins", ["breaker"], maxSeries: 5,
             "Origins by state of their circuit breaker.",
@@ -185,14 +185,14 @@ struct ClusterMetrics: Sendable {
             "dray_origin_failing", ["origin", "breaker"], maxSeries: most,
             "1 for an origin whose circuit breaker is not closed.",
             samples { figures in
-                figures.coolingOrigins.filter { $0.breaker != "closed" }
+                figures.originsInCooldown.filter { $0.breaker != "closed" }
                     .map { MetricSample([$0.origin, $0.breaker], Int64(1)) }
             })
         registry.gauges(
             "dray_origin_cooldown_seconds", ["origin"], maxSeries: most, overflow: .maximum,
             "Time until the cooldown of an origin ends.",
             samples { figures in
-                figures.coolingOrigins.filter { $0.seconds > 0 }
+                figures.originsInCooldown.filter { $0.seconds > 0 }
                     .map { MetricSample([$0.origin], $0.seconds) }
             })
         registry.gauges(

@@ -34,11 +34,11 @@ struct API: Sendable {
         health = HealthRoutes(readiness: ReadinessProbe(queue: queue))
         metrics = MetricsRoutes(registry: counts.registry, cache: figures)
         leases = LeaseRoutes(
-            queue: queue, signal: memory.signal, cooling: memory.cooling,
+            queue: queue, signal: memory.signal, cooldowns: memory.cooldowns,
             loadTests: memory.loadTests, audits: memory.audits, sources: memory.sources,
             probes: memory.probes, metrics: counts)
         results = ResultRoutes(
-            queue: queue, reported: reported, cooling: memory.cooling, metrics: counts)
+            queue: queue, reported: reported, cooldowns: memory.cooldowns, metrics: counts)
         catalogs = CatalogRoutes(queue: queue, reported: reported)
         operators = OperatorRoutes(queue: queue)
         pool = WorkerPoolRoutes(queue: queue)
@@ -72,7 +72,7 @@ struct API: Sendable {
             .post("/v1/leases", .workers, leases.lease).frequent,
             .post("/v1/releases", .workers, leases.release),
             .post("/v1/heartbeats", .workers, leases.heartbeat).frequent,
-            .get("/v1/cooling", .workers, leases.coolingList),
+            .get("/v1/cooldowns", .workers, leases.cooldownList),
             .post("/v1/reports", .workers, results.report).frequent,
             .post("/v1/segments", .workers, results.segments),
             .post("/v1/splits", .workers, results.split),

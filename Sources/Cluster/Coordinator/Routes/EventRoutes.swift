@@ -111,7 +111,7 @@ struct EventRoutes: Sendable {
             try await caller.require(catalog, queue.access.tokens)
             filter.catalog = catalog
         } else if let site = request.queryValue("site") {
-            throw Validation.wrong("site", site, "only with the name of a catalog")
+            throw Validation.wrong("site", site, "none without a catalog")
         }
         for name in (request.queryValue("kind") ?? "").split(separator: ",") {
             filter.kinds.formUnion(try Self.kinds(named: name))

@@ -9,7 +9,7 @@ struct LeaseRoutes: Sendable {
     let queue: JobQueue
     /// Fired when there may be jobs.
     let signal: WorkSignal
-    let cooling: CoolingOrigins
+    let cooldowns: CurrentCooldowns
     let loadTests: CalledLoadTests
     let audits: CalledWork<SiteAuditCall>
     let sources: CalledWork<SourceCall>
@@ -27,7 +27,7 @@ struct LeaseRoutes: Sendable {
         let clock = ContinuousClock()
         let start = clock.now
         let deadline = start + .milliseconds(wanted.waitMilliseconds)
-        let known = cooling.changes
+        let known = cooldowns.changes
         let lease = wanted.lease ?? .random()
         while true {
             let version = signal.version
@@ -49,7 +49,7 @@ struct LeaseRoutes: Sendable {
             metrics.claimDuration.record(clock.now - askedAt)
             metrics.count(grant)
             grant.waitedSeconds = waited
-            grant.cooling = cooling.answer(to: grant, askedAt: askedAt)
+            grant.cooldowns = cooldowns.answer(to: grant, askedAt: askedAt)
             grant.probe = probe
             if let lease = grant.lease {
                 guard request.isPeerConnected() else {
@@ -58,7 +58,7 @@ struct LeaseRoutes: Sendable {
                 return try .wire(grant, for: request)
             }
             let rest = clock.now.duration(to: deadline)
-            guard rest > .zero, !signal.isClosed, cooling.changes == known, probe == nil else {
+            guard rest > .zero, !signal.isClosed, cooldowns.changes == known, probe == nil else {
                 return try .wire(grant, for: request)
             }
             // No notification announces that a worker may try a job alone.
@@ -90,7 +90,7 @@ struct LeaseRoutes: Sendable {
         loadTest: LoadTestCall? = nil, audit: SiteAuditCall? = nil, source: SourceCall? = nil
     ) -> LeaseGrant {
         var grant = LeaseGrant(lease: nil, seconds: queue.settings.leaseSeconds)
-        grant.cooling = cooling.answer
+        grant.cooldowns = cooldowns.answer
         grant.loadTest = loadTest
         grant.audit = audit
         grant.source = source
@@ -107,7 +107,7 @@ struct LeaseRoutes: Sendable {
     }
 
     /// Answers with the cooldowns as soon as they differ from the caller's version.
-    func coolingList(
+    func cooldownList(
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> HTTPResponse {
         let text = request.queryValue("waitMilliseconds") ?? "0"
@@ -118,14 +118,14 @@ struct LeaseRoutes: Sendable {
         let clock = ContinuousClock()
         let deadline = clock.now + .milliseconds(wait)
         while true {
-            let version = cooling.signal.version
+            let version = cooldowns.signal.version
             try caller.requireCurrent()
-            let list = cooling.list
+            let list = cooldowns.list
             let rest = clock.now.duration(to: deadline)
-            guard list.version == after, rest > .zero, !cooling.signal.isClosed else {
+            guard list.version == after, rest > .zero, !cooldowns.signal.isClosed else {
                 return try .wire(list)
             }
-            await cooling.signal.wait(after: version, atMost: rest)
+            await cooldowns.signal.wait(after: version, atMost: rest)
         }
     }
 
@@ -144,7 +144,7 @@ struct LeaseRoutes: Sendable {
         let start = ContinuousClock.now
         var answer = try await queue.jobs.leases.heartbeat(heartbeat)
         metrics.heartbeatDuration.record(.now - start)
-        answer.cooling = cooling.answer
+        answer.cooldowns = cooldowns.answer
         answer.loadTests = loadTests.all(for: caller.isBoundToQueues ? heartbeat.queues ?? [] : [])
         return try .wire(answer)
     }

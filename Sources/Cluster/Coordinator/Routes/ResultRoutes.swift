@@ -9,7 +9,7 @@ struct ResultRoutes: Sendable {
     let queue: JobQueue
     /// Fired when a report has left tallies to fold.
     let reported: WorkSignal
-    let cooling: CoolingOrigins
+    let cooldowns: CurrentCooldowns
     let metrics: CoordinatorMetrics
 
     func report(_ request: HTTPRequest) async throws -> HTTPResponse {
@@ -22,7 +22,7 @@ struct ResultRoutes: Sendable {
         try Self.requireAnyHeld(answers)
         reported.fire()
         var answer = ReportAnswer(answers: answers)
-        answer.cooling = cooling.answer
+        answer.cooldowns = cooldowns.answer
         return try .wire(answer, for: request)
     }
 

@@ -114,7 +114,7 @@ struct Router: Sendable {
         let trace = RequestTrace.context(of: request)
         TraceContext.$current.withValue(trace) {
             log.debug(
-                "request refused",
+                "request rejected",
                 ["request": request.id, "code": failure.code, "error": failure.message])
         }
         return RequestTrace.mark(FailureAnswer.response(to: failure), trace)
@@ -180,7 +180,7 @@ struct Router: Sendable {
         if response.status == 500 {
             log.error("request failed", metadata())
         } else {
-            log.debug("request refused", metadata())
+            log.debug("request rejected", metadata())
         }
         return response
     }

@@ -8,7 +8,8 @@ extension Validation {
             try text(name, "name", 1...100)
             // Numbers identify tokens.
             guard name != Caller.environment, Int64(name) == nil else {
-                throw wrong("name", name, "a name that is no number, and not \(Caller.environment)")
+                throw wrong(
+                    "name", name, "a name that is not a number, and not \(Caller.environment)")
             }
         }
         if let names = token.queues {

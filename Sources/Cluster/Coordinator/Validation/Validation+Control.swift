@@ -85,15 +85,14 @@ extension Validation {
         _ catalog: CatalogReference, siteField: String = "catalog.storageURL"
     ) throws(Failure) {
         switch (catalog.id, catalog.name) {
-        case (let id?, nil) where catalog.site == nil:
+        case (let id?, nil):
             guard id.rawValue > 0 else { throw wrong("catalog.id", "\(id)", "a catalog's number") }
-        case (nil, let name?):
-            try text(name, "catalog.name", 1...200)
-            if let name = catalog.site { _ = try site(name, siteField) }
+        case (nil, let name?): try text(name, "catalog.name", 1...200)
         default:
             throw wrong(
-                "catalog", "both or neither", "its id, or its name and, if need be, storageURL")
+                "catalog", "both or neither", "its id or its name, and, if need be, storageURL")
         }
+        if let name = catalog.site { _ = try site(name, siteField) }
     }
 
     /// Checks what names a site: its storage URL, which is returned in its canonical form, or the name

@@ -47,7 +47,7 @@ final class WebhookSender: Sendable {
     /// Ends what is being sent, without a result, and joins the thread.
     func shutdown() { requests.shutdown() }
 
-    /// The signature covers the time, so that a receiver can refuse an old one.
+    /// The signature covers the time, so that a receiver can reject an old one.
     static func headerLines(of delivery: Webhooks.Leased) -> [String] {
         let signed = Array("\(delivery.now).\(delivery.body)".utf8)
         let signature = SHA256Digest(authenticating: signed, key: Array(delivery.secret.utf8))

@@ -83,7 +83,7 @@ struct CachedAssets {
     private func url(_ url: String, at pop: String) throws(Failure) -> String {
         guard let mapped = cache.url(url, at: pop) else {
             throw Failure(
-                .inputURL, "url: \(redacted(url: url).prefix(80)) is no http or https URL.")
+                .inputURL, "url: \(redacted(url: url).prefix(80)) is not an http or https URL.")
         }
         return mapped
     }

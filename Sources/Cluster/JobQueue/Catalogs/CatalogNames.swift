@@ -6,18 +6,17 @@ import Postgres
 struct CatalogNames: Sendable {
     let database: QueueDatabase
 
-    /// Returns the one catalog of a reference. Throws `input.notFound`, and `input.ambiguous` for a
-    /// name that several sites have.
+    /// Returns the one catalog of a reference. Throws `input.notFound`, also for one of another site,
+    /// and `input.ambiguous` for a name that several sites have.
     ///
     /// - Parameter takesAll: true if the request may name the catalogs of all sites instead.
     func catalog(
         _ reference: CatalogReference, takesAll: Bool = false
     ) async throws(Failure) -> CatalogID {
         let found = try await catalogs(reference, failureCode: nil)
-        if let id = reference.id, found.isEmpty { throw Failure.unknownCatalog(id) }
-        let name = (reference.name ?? "").prefix(100)
-        guard let first = found.first else { throw try await absence(of: name, reference) }
+        guard let first = found.first else { throw try await absence(of: reference) }
         guard found.count == 1 else {
+            let name = (reference.name ?? "").prefix(100)
             throw Failure(
                 .inputAmbiguous,
                 "Several sites have a catalog \(name): \(Self.shown(found)). Specify its site "
@@ -40,12 +39,12 @@ struct CatalogNames: Sendable {
         return [try await catalog(reference, takesAll: ofAll.contains(action.action))]
     }
 
-    /// Returns the failure for an unknown catalog or site; it names catalogs of this name at other
-    /// sites.
-    private func absence(
-        of name: Substring, _ reference: CatalogReference
-    ) async throws(Failure) -> Failure {
+    /// Returns the failure for an unknown catalog or site; it names the site of a catalog that has
+    /// the number, and catalogs of the name at other sites.
+    private func absence(of reference: CatalogReference) async throws(Failure) -> Failure {
+        let name = (reference.name ?? "").prefix(100)
         guard let site = reference.site else {
+            if let id = reference.id { return .unknownCatalog(id) }
             return .notFound("There is no catalog \(name).", listedBy: "dray catalog list")
         }
         let isKnown = try await database.withConnection { connection in
@@ -55,11 +54,20 @@ struct CatalogNames: Sendable {
         anywhere.site = nil
         let others = try await catalogs(anywhere, failureCode: nil)
         let shownSite = redacted(url: site).prefix(200)
+        let none = "There is no site \(shownSite)"
+        let list = isKnown ? "dray catalog list" : "dray site list"
+        if let id = reference.id {
+            guard let site = others.first?.site else { return .unknownCatalog(id) }
+            return .notFound(
+                isKnown
+                    ? "Catalog \(id) is of the site \(site), not of \(shownSite). Omit the site, or "
+                        + "specify that one (--site \(site))."
+                    : "\(none); catalog \(id) is of the site \(site).", listedBy: list)
+        }
         return .notFound(
-            (isKnown
-                ? "There is no catalog \(name) at \(shownSite)" : "There is no site \(shownSite)")
+            (isKnown ? "There is no catalog \(name) at \(shownSite)" : none)
                 + (others.isEmpty ? "." : "; other sites have one: \(Self.shown(others))."),
-            listedBy: isKnown ? "dray catalog list" : "dray site list")
+            listedBy: list)
     }
 
     /// A catalog, and the name of its site's queue.

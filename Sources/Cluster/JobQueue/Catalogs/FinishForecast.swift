@@ -69,7 +69,7 @@ struct FinishForecast: Sendable {
     var now: Double
     var rest: Rest
     var rate = Rate.unknown
-    /// Seconds until the first job can start, the schedule apart.
+    /// Seconds until the first job can start, the schedule apart; infinite while all assets are paused.
     var startSeconds = 0.0
     /// Seconds until the last assets that wait for a time of their own may start: it ends no earlier.
     var lastStartSeconds = 0.0
@@ -101,6 +101,7 @@ struct FinishForecast: Sendable {
         if isPaused { return .unknown(.queuePaused(queue: queue)) }
         if let siteFailure { return .unknown(.siteFailing(siteFailure)) }
         if workers < 1 { return .unknown(.noWorker(queue: queue)) }
+        guard startSeconds.isFinite else { return .unknown(.paused) }
         switch rest {
         case .nothing, .unknown: return .unknown(.noSize)
         case .bytes(let bytes, _):

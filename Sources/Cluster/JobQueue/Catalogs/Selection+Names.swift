@@ -7,7 +7,8 @@ extension Selection {
     /// name. A pattern may match none.
     func checkNames(_ connection: PostgresConnection) async throws {
         if let name = action.asset, action.failureCode == nil { throw unknown(name) }
-        guard let name = action.name, !name.contains("*"), action.catalog != nil else { return }
+        let pattern = action.name.flatMap { $0.contains("*") ? nil : $0 }
+        guard let name = action.asset ?? pattern, action.catalog != nil else { return }
         let hasName = try await connection.query(
             SQL.Selecting.hasName,
             ["catalog": .int(catalog.rawValue), "name": .text(name)]

@@ -16,14 +16,8 @@ package struct Selections: Sendable {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for catalog in try await names.catalogs(of: action) {
             let part = try await apply(action, to: catalog)
-            answer.assets += part.assets
-            answer.jobs += part.jobs
+            answer.add(part)
             answer.catalog = part.catalog
-            if let refused = part.refused {
-                answer.refused = SelectionAnswer.Refused(
-                    assets: refused.assets + (answer.refused?.assets ?? 0), reason: refused.reason)
-            }
-            if let files = part.files { answer.files = (answer.files ?? 0) + files }
         }
         return answer
     }

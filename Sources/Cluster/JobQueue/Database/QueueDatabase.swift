@@ -112,7 +112,7 @@ extension Failure {
         } else if error.isPrivilege {
             self.init(
                 .clusterDatabasePrivilege,
-                "PostgreSQL refuses it to this role (42501): \(error.message)")
+                "PostgreSQL denies it to this role (42501): \(error.message)")
         } else if error.isTransient {
             self.init(
                 .clusterBusy,
@@ -120,7 +120,7 @@ extension Failure {
         } else {
             self.init(
                 .workerInternal,
-                "PostgreSQL refused a statement (\(error.sqlState)): \(error.message)")
+                "PostgreSQL rejected a statement (\(error.sqlState)): \(error.message)")
         }
     }
 }

@@ -90,6 +90,8 @@ package struct Events: Sendable {
         _ connection: PostgresConnection, after cursor: EventCursor, _ filter: Filter, limit: Int,
         scan: Int
     ) async throws -> Page {
+        // Without a filter, each event that is read is one of the page.
+        let scan = filter == Filter() ? min(scan, limit) : scan
         let values: SQLValues = [
             "xact": .int(cursor.transaction), "id": .int(cursor.number), "scan": .int(scan),
             "limit": .int(limit), "catalog": .optionalInt(filter.catalog?.rawValue),

@@ -32,11 +32,10 @@ package struct Claims: Sendable {
     /// One worker's claim of a queue.
     struct Claim: Sendable {
         var lease: LeaseID
-        var worker: WorkerID
-        var maxJobs: Int
-        /// Origins of which it takes a limited number of jobs.
-        var slow: SlowOrigins?
-        var wantsTraces = false
+        var request: LeaseRequest
+
+        var worker: WorkerID { request.worker }
+        var maxJobs: Int { request.maxJobs }
     }
 
     /// Leases up to `request.maxJobs` jobs of one queue to a worker, without waiting.
@@ -46,9 +45,7 @@ package struct Claims: Sendable {
     package func lease(
         _ request: LeaseRequest, as lease: LeaseID
     ) async throws(Failure) -> LeaseGrant {
-        let claim = Claim(
-            lease: lease, worker: request.worker, maxJobs: request.maxJobs,
-            slow: request.slow, wantsTraces: request.wantsTraces)
+        let claim = Claim(lease: lease, request: request)
         var tried: Set<Int64> = []
         var isTrue = false
         // Cached queues may be outdated: then they are looked up once more.
@@ -197,7 +194,7 @@ package struct Claims: Sendable {
                     ["leases": leases, "workers": workers, "queue": .int(queue.id)]),
                 PostgresStatement(SQL.Sites.volume, ["site": .int(queue.site.rawValue)]),
             ]
-            let traced = claims.indices.filter { claims[$0].wantsTraces }
+            let traced = claims.indices.filter { claims[$0].request.wantsTraces }
             if !traced.isEmpty {
                 statements.append(
                     PostgresStatement(
@@ -311,12 +308,12 @@ package struct Claims: Sendable {
     private static func slowColumns(of claims: [Claim]) -> SQLValues {
         var (numbers, origins): ([Int64], [String]) = ([], [])
         for (index, claim) in zip(1..., claims) {
-            for origin in claim.slow?.origins ?? [] {
+            for origin in claim.request.slow?.origins ?? [] {
                 numbers.append(Int64(index))
                 origins.append(origin)
             }
         }
-        let most = claims.map { Int64($0.slow?.maxJobs ?? 0) }
+        let most = claims.map { Int64($0.request.slow?.maxJobs ?? 0) }
         return [
             "slow_leases": .int64Array(numbers), "slow_origins": .textArray(origins),
             "slow_max_jobs": .int64Array(origins.isEmpty ? [] : most),

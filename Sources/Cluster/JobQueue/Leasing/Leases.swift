@@ -178,6 +178,12 @@ package struct Leases: Sendable {
     /// A lease holds up to `WireLimits.jobsPerLease` jobs, all of which one transaction reads.
     private static let leasesPerSweep = 50
 
+    /// Returns the leases of workers that are thought dead; a live one lets go of a lease by letting it
+    /// run out.
+    private static func dead(_ ended: PostgresRows) throws -> [LeaseID] {
+        try ended.filter { try $0.bool("is_dead") }.map { try $0.uuid("id") }
+    }
+
     private func sweepSome() async throws(Failure) -> (leases: Int, jobs: Int) {
         try await database.transaction { connection in
             let ended = try await connection.query(
@@ -192,13 +198,14 @@ package struct Leases: Sendable {
             let jobs = try await connection.query(
                 SQL.Leasing.jobsOfLeases, ["leases": .uuidArray(leases)]
             ).rows
-            guard !jobs.isEmpty else { return (leases.count, 0) }
             _ = try await connection.query(
                 SQL.Leasing.noteLost,
                 [
+                    "dead": .uuidArray(try Self.dead(ended)),
                     "leases": .uuidArray(try jobs.map { try $0.uuid("lease_id") as LeaseID }),
                     "lanes": .int64Array(try jobs.map { try $0.int64("lane_id") }),
                 ])
+            guard !jobs.isEmpty else { return (leases.count, 0) }
             let held = try HeldJob.byID(
                 try await connection.query(
                     SQL.Leasing.lostJobs,

@@ -11,7 +11,7 @@ package struct ClusterFigures: Sendable, Equatable {
     package var deadlines: [Deadline] = []
     /// Number of origins by state of the circuit breaker.
     package var origins: [Count] = []
-    package var coolingOrigins: [CoolingOrigin] = []
+    package var originsInCooldown: [OriginInCooldown] = []
     package var quotas: [OriginQuota] = []
     package var webhooks: [Webhook] = []
     package var audits: [Audit] = []
@@ -82,7 +82,7 @@ package struct ClusterFigures: Sendable, Equatable {
         package var finishesAt: Double?
     }
 
-    package struct CoolingOrigin: Sendable, Equatable {
+    package struct OriginInCooldown: Sendable, Equatable {
         package var origin: String
         package var breaker: String
         /// Seconds until its cooldown ends.

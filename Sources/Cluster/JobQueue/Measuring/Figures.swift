@@ -21,7 +21,7 @@ package struct Figures: Sendable {
     /// Maximum numbers of rows.
     package static let maxQueues = 200
     package static let maxDeadlines = 100
-    package static let maxCoolingOrigins = 50
+    package static let maxOriginsInCooldown = 50
     package static let maxLimitedOrigins = 30
     /// Maximum number of leases whose jobs are counted, and of delayed jobs of each queue.
     private static let maxLeases = 20_000
@@ -45,7 +45,7 @@ package struct Figures: Sendable {
                     SQL.Figures.deadlines, ["limit": .int(Int64(Self.maxDeadlines))]),
                 PostgresStatement(SQL.Figures.origins),
                 PostgresStatement(
-                    SQL.Figures.cooling, ["limit": .int(Int64(Self.maxCoolingOrigins))]),
+                    SQL.Figures.cooldowns, ["limit": .int(Int64(Self.maxOriginsInCooldown))]),
                 PostgresStatement(
                     SQL.Figures.quotas, ["limit": .int(Int64(Self.maxLimitedOrigins))]),
                 PostgresStatement(
@@ -96,8 +96,8 @@ package struct Figures: Sendable {
         figures.origins = try results[4].rows.map {
             ClusterFigures.Count(state: try $0.string("breaker"), count: try $0.int64("origins"))
         }
-        figures.coolingOrigins = try results[5].rows.map {
-            ClusterFigures.CoolingOrigin(
+        figures.originsInCooldown = try results[5].rows.map {
+            ClusterFigures.OriginInCooldown(
                 origin: try $0.string("url"), breaker: try $0.string("breaker"),
                 seconds: try $0.optionalDouble("seconds") ?? 0)
         }

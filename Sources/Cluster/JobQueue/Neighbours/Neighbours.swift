@@ -106,7 +106,7 @@ package final class Neighbours: Sendable {
             _ = try await connection.query(SQL.Neighbours.noteActive)
             _ = try await connection.query(
                 SQL.Neighbours.decide, page + ["patience_seconds": .double(patience)])
-            return try await connection.query(SQL.Neighbours.places, page).rows.map { row in
+            return try await connection.query(SQL.Neighbours.targetLanes, page).rows.map { row in
                 let lane = try row.int64("lane")
                 let priority = try row.int64("own_priority")
                 return Waiting(

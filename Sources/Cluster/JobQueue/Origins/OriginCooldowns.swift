@@ -19,8 +19,8 @@ struct OriginCooldowns: Sendable {
     ///
     /// Locks their rows first, in the order of their numbers, so that reports do not deadlock.
     func record(_ origins: ReportPlan.Origins, _ connection: PostgresConnection) async throws {
-        let (well, failed, cooling) = (origins.well, origins.failed, origins.cooling)
-        let met = failed.names + cooling.names
+        let (well, failed, cooldowns) = (origins.well, origins.failed, origins.cooldowns)
+        let met = failed.names + cooldowns.names
         // An unlisted origin has no row until an outcome must be recorded.
         let named = Set(met.compactMap(\.self)).sorted()
         if !named.isEmpty {
@@ -38,7 +38,7 @@ struct OriginCooldowns: Sendable {
         _ = try await connection.query(
             SQL.Origins.lock,
             [
-                "lanes": .int64Array(failed.lanes + cooling.lanes),
+                "lanes": .int64Array(failed.lanes + cooldowns.lanes),
                 "names": .optionalTextArray(met),
             ] + wells)
         if !well.lanes.isEmpty { _ = try await connection.query(SQL.Origins.succeed, wells) }
@@ -54,13 +54,14 @@ struct OriginCooldowns: Sendable {
                     "names": .optionalTextArray(failed.names),
                 ])
         }
-        if !cooling.lanes.isEmpty {
+        if !cooldowns.lanes.isEmpty {
             _ = try await connection.query(
                 SQL.Origins.coolDown,
                 [
-                    "lanes": .int64Array(cooling.lanes), "names": .optionalTextArray(cooling.names),
-                    "seconds": .doubleArray(cooling.seconds),
-                    "reasons": .optionalTextArray(cooling.codes),
+                    "lanes": .int64Array(cooldowns.lanes),
+                    "names": .optionalTextArray(cooldowns.names),
+                    "seconds": .doubleArray(cooldowns.seconds),
+                    "reasons": .optionalTextArray(cooldowns.codes),
                 ])
         }
     }

@@ -41,10 +41,10 @@ package struct Origins: Sendable {
     }
 
     /// Returns the origins in cooldown; at most 1,000.
-    package func cooling() async throws(Failure) -> [CoolingOrigin] {
+    package func cooldowns() async throws(Failure) -> [CurrentCooldown] {
         try await database.withConnection { connection in
-            try await connection.query(SQL.Origins.cooling).rows.map { row in
-                CoolingOrigin(
+            try await connection.query(SQL.Origins.cooldowns).rows.map { row in
+                CurrentCooldown(
                     origin: try row.string("url"), seconds: try row.double("seconds"),
                     until: try row.int64("until"), isTried: try row.bool("is_tried"))
             }
@@ -81,7 +81,7 @@ package struct Origins: Sendable {
 }
 
 /// An origin in cooldown.
-package struct CoolingOrigin: Sendable {
+package struct CurrentCooldown: Sendable {
     package var origin: String
     package var seconds: Double
     /// End of the cooldown in microseconds since 1970, by the database's clock.

@@ -14,7 +14,7 @@ struct SiteRoom: Sendable {
     var availableBytes: Int64?
     /// The disk has been full since the last eviction ended.
     var isFull = false
-    /// Files that were refused for lack of room since then, and the size of the largest: 0 where no
+    /// Files that were rejected for lack of room since then, and the size of the largest: 0 where no
     /// list states one.
     var waitingFiles: Int64 = 0
     var waitingBytes: Int64 = 0
@@ -61,7 +61,7 @@ struct SiteRoom: Sendable {
     /// Up to the floor, a tenth of it, and what waits. While files are being deleted, the
     /// free space is unknown.
     private var diskBytes: Int64 {
-        // A file of unknown size that a quota may have refused is counted there.
+        // A file of unknown size that a quota may have rejected is counted there.
         let waitsForQuota =
             quotaBytes.map { waitingBytes == 0 || $0 - usedBytes < waitingBytes } ?? false
         guard !isFreeing, isFull || waitingFiles > 0 && !waitsForQuota else { return 0 }

@@ -17,7 +17,7 @@ struct HeldJob {
     var wholeAttempt: Int?
     /// Its origin has failed so often that nothing of it is tried twice.
     var originIsFailing = false
-    /// It is in the lane of a mirror, because its own origin is in cooldown.
+    /// It is in the lane of a neighbour, or of a mirror because its own origin is in cooldown.
     var isAtMirrors = false
     /// It reads the manifest of a title, whose segments are known, for fresh URLs.
     var isRenewal = false

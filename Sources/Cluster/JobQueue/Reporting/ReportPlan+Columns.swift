@@ -104,10 +104,10 @@ extension ReportPlan {
         /// Their failures count against them.
         var failed = OriginRows()
         /// They requested a cooldown.
-        var cooling = OriginRows()
+        var cooldowns = OriginRows()
 
         var isEmpty: Bool {
-            well.lanes.isEmpty && failed.lanes.isEmpty && cooling.lanes.isEmpty
+            well.lanes.isEmpty && failed.lanes.isEmpty && cooldowns.lanes.isEmpty
         }
 
         /// - Parameter name: nil for the lane's own origin.
@@ -115,7 +115,7 @@ extension ReportPlan {
             _ lane: Int64, _ name: String?, _ code: FailureCode, retryAfter: Double?
         ) {
             if let retryAfter, retryAfter > 0 {
-                cooling.add(lane, name, code: code, seconds: min(retryAfter, 3_600))
+                cooldowns.add(lane, name, code: code, seconds: min(retryAfter, 3_600))
             }
             if code.countsAgainstOrigin { failed.add(lane, name, code: code) }
         }

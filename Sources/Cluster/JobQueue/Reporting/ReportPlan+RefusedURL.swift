@@ -1,6 +1,6 @@
 import Model
 
-/// Decides on a job whose signed URL was refused, as one that has expired is.
+/// Decides on a job whose signed URL was rejected, as one that has expired is.
 extension ReportPlan {
     struct Rejection {
         var asset: Int64
@@ -43,7 +43,7 @@ extension ReportPlan {
                     "its URL expired at \(time): submit the list again with a fresh one, under the same "
                         + "catalog name"
                 case .ahead(let time):
-                    "its URL is signed and expires at \(time): the origin refuses it for another reason, "
+                    "its URL is signed and expires at \(time): the origin rejects it for another reason, "
                         + "such as a wrong signature or another address; submit the list again with a "
                         + "fresh one"
                 }
@@ -79,7 +79,7 @@ extension ReportPlan {
             if isTriedOut { return .end }
             if isOfPreviousURL { return .again }
             guard isListed else { return .submitAgain }
-            // It has not expired: the origin refuses it for another reason.
+            // It has not expired: the origin rejects it for another reason.
             guard !isFresh else { return .end }
             if self.isRenewing || isRenewing { return .await(renewals: nil) }
             if hasStored { return .await(renewals: 1) }

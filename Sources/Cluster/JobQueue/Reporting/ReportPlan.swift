@@ -37,7 +37,7 @@ struct ReportPlan {
     var ended = Outcomes()
     /// Failures on the way of assets to their ends.
     var met = MetFailures()
-    /// Facts about the URLs that were refused.
+    /// Facts about the URLs that were rejected.
     let rejections: [JobID: Rejection]
     var steps: [Step] = []
     /// Files that are fetched again: once, whatever the number of their parts that ask for it.
@@ -140,7 +140,7 @@ struct ReportPlan {
     ///
     /// - Parameters:
     ///   - outcomes: whose doing it is; nil for the job's own origin's.
-    ///   - refused: the digest of the URL that was refused; nil where it is not known.
+    ///   - rejected: the digest of the URL that was rejected; nil where it is not known.
     mutating func fail(
         _ job: HeldJob, _ failure: Failure, retryAfter: Double?,
         origins outcomes: [OriginOutcome]? = nil, refused: String? = nil,
@@ -200,14 +200,14 @@ struct ReportPlan {
                 retry(
                     job, seconds: wait, attempts: job.attempt, counts: true, because: failure.code)
             } else {
-                awaitOwnOrigin(job, failure)
+                fallBackToOwnOrigin(job, failure)
             }
         case .never:
-            awaitOwnOrigin(job, failure)
+            fallBackToOwnOrigin(job, failure)
         }
     }
 
-    /// Lets what was refused for an expired signature have a fresh URL; false where that cannot help, or was tried.
+    /// Lets what was rejected for an expired signature have a fresh URL; false where that cannot help, or was tried.
     private mutating func decide(
         _ rejection: Rejection, of job: HeldJob, _ failure: Failure, isOfPreviousURL: Bool
     ) -> Bool {
@@ -249,9 +249,9 @@ struct ReportPlan {
             isolates: true, because: lost.code)
     }
 
-    /// Fails a job permanently, unless only mirrors were requested during its own origin's cooldown: that origin may
-    /// have the file.
-    private mutating func awaitOwnOrigin(_ job: HeldJob, _ failure: Failure) {
+    /// Fails a job permanently, unless only a neighbour or mirrors were requested, not its own origin: that may have
+    /// the file, so the job falls back to it.
+    private mutating func fallBackToOwnOrigin(_ job: HeldJob, _ failure: Failure) {
         guard job.isAtMirrors, failure.code.mayBeOriginsAlone,
             job.attempt < maxAttemptsAtMirrors
         else { return giveUp(job, failure) }

@@ -6,10 +6,10 @@ import Services
 /// Fresh URLs for segments whose signatures have expired: their title's manifest is read again,
 /// once for all of them.
 struct URLRenewals: Sendable {
-    /// Seconds after the reading of its manifest within which a refused URL has not expired.
+    /// Seconds after the reading of its manifest within which a rejected URL has not expired.
     let freshSeconds: Double
 
-    /// Returns the records of refused signed URLs, of those `results` that are held.
+    /// Returns the records of rejected signed URLs, of those `results` that are held.
     func rejections(
         of results: [JobReport], _ held: [JobID: HeldJob], _ connection: PostgresConnection
     ) async throws -> [JobID: ReportPlan.Rejection] {

@@ -108,7 +108,7 @@ ORDER BY c.deadline, c.id LIMIT @limit::bigint
 -- unprepared: origins
 SELECT breaker, count(*) AS origins FROM origin WHERE id <> 0 GROUP BY breaker
 
--- unprepared: cooling
+-- unprepared: cooldowns
 -- Origins in a cooldown or with an open circuit breaker, those that fail first.
 SELECT url, breaker, greatest(extract(epoch FROM cooldown_until - now()), 0)::float8 AS seconds
 FROM origin WHERE id <> 0 AND (cooldown_until > now() OR breaker <> 'closed')

@@ -2,7 +2,7 @@
 
 -- unprepared: leases
 -- Leases that hold nothing any more. A young one may still be getting its jobs; one whose jobs were
--- cancelled reports that until its worker has let go of it; and one that was released unseen keeps
+-- cancelled or paused reports that until its worker has let go of it; and one that was released unseen keeps
 -- its id from being granted while that may still be asked for.
 DELETE FROM lease l WHERE l.granted_at < now() - interval '10 seconds'
   AND (l.expires_at < now() OR EXISTS (SELECT FROM span WHERE lease_id = l.id))
@@ -13,6 +13,7 @@ DELETE FROM lease l WHERE l.granted_at < now() - interval '10 seconds'
       ) AS j
       WHERE p.lease_id = l.id)
   AND NOT EXISTS (SELECT FROM cancelled_job x WHERE x.lease_id = l.id)
+  AND NOT EXISTS (SELECT FROM paused_job x WHERE x.lease_id = l.id)
 
 -- unprepared: spans
 -- Spans whose lease is over, except the last of each lane, where the next claim begins.

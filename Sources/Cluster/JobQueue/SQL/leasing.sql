@@ -183,11 +183,21 @@ RETURNING id, worker_id, (SELECT name FROM worker w WHERE w.id = e.worker_id) AS
          FROM cluster) AS is_dead
 
 -- name: noteLost
--- Pairwise leases that ran out and lanes of jobs that they held: what their workers left at the
--- lanes' sites is removed. Buckets have no such files.
+-- Pairwise leases that ran out and lanes of jobs that they held; @dead are those of dead workers, of which some
+-- jobs may have been taken away. What their workers left at the lanes' sites is removed. Buckets have no
+-- such files.
 INSERT INTO lost_lease (id, site_id)
 SELECT DISTINCT u.lease, q.site_id
-FROM unnest(@leases::uuid[], @lanes::bigint[]) AS u(lease, lane)
+FROM (
+    SELECT lease, lane FROM unnest(@leases::uuid[], @lanes::bigint[]) AS u(lease, lane)
+    UNION ALL
+    SELECT p.lease_id, p.lane_id FROM span p
+    WHERE p.lease_id = ANY(@dead::uuid[])
+      AND (EXISTS (SELECT FROM cancelled_job x WHERE x.lease_id = p.lease_id
+                   AND x.job_id BETWEEN p.first_id AND p.last_id)
+           OR EXISTS (SELECT FROM paused_job x WHERE x.lease_id = p.lease_id
+                      AND x.job_id BETWEEN p.first_id AND p.last_id))
+) AS u
 JOIN lane l ON l.id = u.lane JOIN queue q ON q.id = l.queue_id JOIN site t ON t.id = q.site_id
 WHERE NOT starts_with(t.storage_url, 's3://')
 ORDER BY 1, 2

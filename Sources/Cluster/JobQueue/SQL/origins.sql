@@ -120,7 +120,7 @@ WITH wanted AS (
 )
 SELECT pg_notify('dray_work', 'origins') FROM asked LIMIT 1
 
--- name: cooling
+-- name: cooldowns
 -- Origins in a cooldown, for how long and until when in microseconds since 1970, and whether one
 -- job tries it meanwhile.
 SELECT url, extract(epoch FROM cooldown_until - now())::float8 AS seconds,

@@ -183,7 +183,7 @@ INSERT INTO tally (catalog_id, segments) SELECT catalog_id, segments FROM counte
 
 -- name: refusedJobs
 -- Pairwise jobs, their segments, null for those that read a manifest, and their assets, which are
--- locked. What decides between a fresh URL and the end of those whose URLs were refused.
+-- locked. What decides between a fresh URL and the end of those whose URLs were rejected.
 WITH stored AS MATERIALIZED (
     -- Counts that no fold has added yet count too.
     SELECT a.id, a.segments_done + coalesce((
@@ -264,9 +264,9 @@ WITH gone AS (
     FROM asset a
     WHERE a.id = @asset::bigint AND d.asset_id = a.id AND d.refused_code IS NOT NULL
       AND (
-        -- A file that is fetched again as a whole; no origin refused its URL.
+        -- A file that is fetched again as a whole; no origin rejected its URL.
         d.refused_code = {{content.changed}}
-        -- Refused after the manifest had listed it: the next try has the URL of this reading.
+        -- Rejected after the manifest had listed it: the next try has the URL of this reading.
         OR EXISTS (SELECT FROM segment s
                    WHERE s.id = d.segment_id AND s.renewed_at >= a.renewing_since))
     RETURNING 1

@@ -5,7 +5,7 @@ import QueueSQL
 /// The numbered versions of the schema, each a file of `SQL/migrations`.
 ///
 /// A released file is frozen: a database keeps the checksum of the file that created it, and
-/// refuses another text. Later changes are added as further files. `Functions` follow in the same
+/// rejects another text. Later changes are added as further files. `Functions` follow in the same
 /// transaction.
 package enum Migrations {
     struct Step {

@@ -105,7 +105,7 @@ struct Schema: Sendable {
             "SELECT set_config('lock_timeout', $1, true)", [.text(before)])
     }
 
-    /// Refuses a schema of an untrusted role, whose functions this session would call.
+    /// Rejects a schema of an untrusted role, whose functions this session would call.
     private func requireTrust() throws(Failure) {
         guard isTrusted else {
             throw Failure(

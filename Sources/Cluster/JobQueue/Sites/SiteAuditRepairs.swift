@@ -81,7 +81,11 @@ struct SiteAuditRepairs {
                     leaseSeconds: leaseSeconds
                 ).retry(Set(lost.map(\.asset)).sorted(), connection)
             }
-            var queued = lost.map(\.segment)
+            let rejected = Set(
+                try await connection.query(
+                    SQL.Audits.rejected, ["segments": .int64Array(lost.map(\.segment))]
+                ).rows.map { try $0.int64("id") })
+            var queued = lost.map(\.segment).filter { !rejected.contains($0) }
             if !directories.isEmpty {
                 queued += try await connection.query(
                     SQL.Audits.rewriteChecksums,

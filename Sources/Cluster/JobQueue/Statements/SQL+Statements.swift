@@ -40,8 +40,8 @@ extension SQL {
     }
 
     enum Neighbours: String, SQLSubject {
-        case sites, choose, dropFormer, set, await, noteActive, lanes, decide, places, makeLanes,
-            targets
+        case sites, choose, dropFormer, set, await, noteActive, lanes, decide, targetLanes
+        case makeLanes, targets
         case lockLanes
 
         static let file = SQL.file(sql_neighbours())
@@ -141,7 +141,7 @@ extension SQL {
     }
 
     enum Origins: String, SQLSubject {
-        case list, named, note, lock, succeed, fail, coolDown, cooling, defaults, setDefaults
+        case list, named, note, lock, succeed, fail, coolDown, cooldowns, defaults, setDefaults
         case setLimits, clearLimits, page, decisions, decide
 
         static let file = SQL.file(sql_origins())
@@ -178,8 +178,8 @@ extension SQL {
     enum Audits: String, SQLSubject {
         case site, create, createDue, called, lease, extend, sortInMemory, list, page, records,
             owned
-        case multiparts, leases, assets, catalogsOf, lose, reusable, rewriteChecksums,
-            queuedBefore, read, count, find, end
+        case multiparts, leases, assets, catalogsOf, lose, reusable, rejected,
+            rewriteChecksums, queuedBefore, read, count, find, end
         case release, cancel, status, findings, stuck, trim, notify
 
         static let file = SQL.file(sql_audits())
@@ -225,7 +225,7 @@ extension SQL {
     }
 
     enum Figures: String, SQLSubject {
-        case queues, workers, catalogs, deadlines, origins, cooling, quotas, webhooks, audits
+        case queues, workers, catalogs, deadlines, origins, cooldowns, quotas, webhooks, audits
         case server, settings, transactions, tables
 
         static let file = SQL.file(sql_figures())

@@ -168,7 +168,7 @@ struct CatalogStart {
         ]
     }
 
-    /// Returns statements that refuse assets whose rights allow no fetch now, and count the fetches
+    /// Returns statements that reject assets whose rights allow no fetch now, and count the fetches
     /// of the others.
     ///
     /// - Parameters:
@@ -196,7 +196,7 @@ struct CatalogStart {
         ]
     }
 
-    /// Refuses assets as `rejections` do. Returns how many of them, and why; nil for none.
+    /// Rejects assets as `rejections` do. Returns how many of them, and why; nil for none.
     static func refuse(
         _ both: SQLValues, _ assets: PostgresValue, _ connection: PostgresConnection
     ) async throws -> SelectionAnswer.Refused? {

@@ -2,7 +2,7 @@ import Postgres
 
 /// Assets of a catalog whose keys hold other objects, or that claim the keys of each other.
 enum KeyConflicts {
-    /// Statements that refuse assets whose keys hold other objects.
+    /// Statements that reject assets whose keys hold other objects.
     ///
     /// - Parameters:
     ///   - both: a catalog and its generation.

@@ -153,7 +153,7 @@ package struct Submissions: Sendable {
     /// Throws `input.draining` for a draining queue.
     static func checkOpen(_ queue: String, state: String) throws(Failure) {
         guard QueueState(rawValue: state) == .draining else { return }
-        throw Failure(.inputDraining, "The queue \(queue) is draining: it takes in nothing new.")
+        throw Failure(.inputDraining, "The queue \(queue) is draining: it accepts nothing new.")
     }
 
     /// Returns a queue's name for its site's URL: letters and digits of the path, joined by dashes.

@@ -36,16 +36,14 @@ struct ChecksumFileWriter: Sendable {
             return
         }
         for (work, turn) in zip(work, turns.turns) {
-            let outcome: JobReport.Outcome
             switch turn {
             case .write:
                 Task { await self.write(work) }
                 continue
-            case .written: outcome = .done()
-            case .wait: outcome = .returned(afterSeconds: 1)
-            case .stale: outcome = .returned()
+            case .written: reporter.done(work.work)
+            case .wait: reporter.giveBack(work.work, afterSeconds: 1)
+            case .stale: reporter.giveBack(work.work)
             }
-            reporter.done(JobReport(job: work.job.id, lease: lease, outcome: outcome))
             pace.ended(1)
         }
     }
@@ -70,7 +68,7 @@ struct ChecksumFileWriter: Sendable {
                 }
             }
             if let done = try written.get() {
-                reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done(done)))
+                reporter.done(work, done)
             } else {
                 reporter.giveBack(work)
             }

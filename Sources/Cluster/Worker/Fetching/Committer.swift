@@ -8,8 +8,10 @@ import Transfer
 struct FinishedTransfer: Sendable {
     let work: Assignment
     let object: PendingObject
-    /// The report once the object is stored.
-    let report: JobReport
+    /// The result once the object is stored.
+    let done: JobReport.Done
+    /// Outcomes by origin; nil if only the job's own origin was used.
+    var origins: [OriginOutcome]?
 }
 
 /// Passes finished transfers to the object that stores them.
@@ -60,8 +62,7 @@ struct Committer: Sendable {
                 ours.append(end)
             } else {
                 end.object.discard()
-                reports.append(
-                    JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned()))
+                reports.append(end.work.leased.report(.returned()))
             }
         }
         var stored: Set<SiteID> = []
@@ -79,7 +80,7 @@ struct Committer: Sendable {
                 if case .success = outcome {
                     stored.insert(end.work.site)
                     count.files += 1
-                    count.bytes += end.report.done?.stored?.bytes ?? 0
+                    count.bytes += end.done.stored?.bytes ?? 0
                 }
                 reports.append(failures.report(of: end, outcome, metrics))
             }
@@ -95,7 +96,10 @@ extension SiteFailures {
     func report(
         of end: FinishedTransfer, _ outcome: Result<Void, Failure>, _ metrics: WorkerMetrics
     ) -> JobReport {
-        guard case .failure(let failure) = outcome else { return end.report }
+        let leased = end.work.leased
+        guard case .failure(let failure) = outcome else {
+            return leased.report(.done(end.done), origins: end.origins)
+        }
         var outcome = JobReport.Outcome.returned()
         switch failure.code {
         case .workerLeaseLost: break
@@ -105,6 +109,6 @@ extension SiteFailures {
             metrics.failed(failure)
             outcome = .failed(JobReport.Failed(named(failure)))
         }
-        return JobReport(job: end.work.job.id, lease: end.work.lease, outcome: outcome)
+        return leased.report(outcome)
     }
 }

@@ -1,6 +1,7 @@
 import API
 import Digest
 import Model
+import Transfer
 
 extension Fetch {
     /// Digests of the list besides SHA-256.
@@ -13,6 +14,17 @@ extension Verification {
 
     /// Digests that the origin states for the whole file, if their algorithms are available here.
     var statedDigests: [ExpectedDigest] { .list(stated).filter(\.algorithm.isAvailable) }
+}
+
+extension TransferRequest {
+    /// Sets the expected length and digests of the whole object.
+    ///
+    /// - Parameter digests: digests besides SHA-256, a text of `FurtherDigests`.
+    mutating func expect(bytes: Int64?, sha256: String?, digests: String?) {
+        expected.bytes = bytes
+        expected.sha256 = sha256
+        expected.furtherDigests = .list(digests)
+    }
 }
 
 extension [ExpectedDigest] {

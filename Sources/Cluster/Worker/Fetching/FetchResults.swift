@@ -35,7 +35,8 @@ struct FetchResults: Sendable {
         case .success(let fetched) where fetched.isUnchanged:
             pace.ended(1)
             reporter.done(
-                StoredFiles.report(
+                work.leased,
+                StoredFiles.done(
                     work, reused: work.fetch.previous?.stored,
                     fresh: work.fetch.role == .file ? fetched.response.freshSeconds : nil))
         case .success(let fetched):
@@ -63,10 +64,9 @@ struct FetchResults: Sendable {
                 done.isVerified = neighbour.isVerified
             }
             done.digests = FurtherDigests.text(of: fetched.stated)
-            let report = JobReport(
-                job: work.job.id, lease: work.lease, outcome: .done(done),
+            let end = FinishedTransfer(
+                work: work, object: object, done: done,
                 origins: suspects.served(by: result.origin, plan))
-            let end = FinishedTransfer(work: work, object: object, report: report)
             guard fetched.isFirstPart else {
                 finished.push(end)
                 return

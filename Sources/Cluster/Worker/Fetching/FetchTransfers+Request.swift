@@ -47,7 +47,7 @@ extension FetchTransfers {
     }
 
     private func request(for work: Assignment, _ split: Split) -> TransferRequest {
-        let (job, fetch) = (work.job, work.fetch)
+        let fetch = work.fetch
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             self.held.setExpected(bytes, of: work.leased)
             // A file in parts takes all of its space at once, in the code that splits it.
@@ -62,10 +62,7 @@ extension FetchTransfers {
             }
         }
         var request = TransferRequest(
-            url: fetch.url, group: work.lease.description, destination: destination,
-            role: fetch.role)
-        request.owner.job = job.id
-        request.owner.site = work.site
+            for: work.leased, fetch.url, to: destination, role: fetch.role)
         request.isManifest = fetch.role == .playlist
         request.delivery.opensInBackground = work.storage.receiving.isOnNetwork
         if let part = fetch.part {
@@ -79,9 +76,7 @@ extension FetchTransfers {
             request.range?.isAlone = true
             request.expected.sha256 = fetch.sha256
         } else {
-            request.expected.bytes = fetch.length
-            request.expected.sha256 = fetch.sha256
-            request.expected.furtherDigests = fetch.furtherDigests
+            request.expect(bytes: fetch.length, sha256: fetch.sha256, digests: fetch.digests)
             if case .whole(isDivisible: false, _) = fetch.body { return request }
             request.delivery.split = TransferRequest.SplitRule(
                 partBytes: split.partBytes, maximumBytes: split.maximumBytes,

@@ -86,12 +86,12 @@ struct Fetcher: Sendable {
 
     /// Stores a body that an earlier attempt has received whole, or fetches it again.
     private func store(_ partial: PartialBody, of work: Assignment) {
-        guard let object = partial.object, let report = partials.report(of: partial, work) else {
+        guard let object = partial.object, let done = partials.done(with: partial, work) else {
             partial.object?.discard()
             return transfers.start(work)
         }
         if !work.storage.isBucket { held.downloaded(work.leased) }
-        finished.push(FinishedTransfer(work: work, object: object, report: report))
+        finished.push(FinishedTransfer(work: work, object: object, done: done))
         pace.ended(1)
     }
 

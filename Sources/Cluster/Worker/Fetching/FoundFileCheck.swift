@@ -33,8 +33,7 @@ struct FoundFileCheck: Sendable {
                 var done = JobReport.Done(
                     stored: stored, isReused: true, validator: answer.response.validator)
                 if work.fetch.role == .file { done.freshSeconds = answer.response.freshSeconds }
-                reporter.done(
-                    JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
+                reporter.done(work.leased, done)
             case .failure(let failure) where failure.code == .workerCancelled:
                 held.downloaded(work.leased)
                 pace.wake()

@@ -26,14 +26,14 @@ struct MirrorTable {
     /// Returns the URLs of one file in the order in which a worker should try them.
     ///
     /// An origin without a recent measurement comes first, so that its speed becomes known; then
-    /// the fastest. Failing origins and those in `cooling` (cooldown) come last. The list's order
+    /// the fastest. Failing origins and those of `inCooldown` come last. The list's order
     /// breaks ties.
-    mutating func order(_ urls: [String], cooling: Set<String>, now: Double) -> [String] {
+    mutating func order(_ urls: [String], inCooldown: Set<String>, now: Double) -> [String] {
         if origins.count > Self.maximumOrigins { origins = [:] }
-        var ordered = ranked(urls, cooling, now)
+        var ordered = ranked(urls, inCooldown, now)
         let untried = ordered.indices.filter { index in
             let origin = ordered[index].origin
-            return !isFailing(origin, ordered[index].name, cooling, now)
+            return !isFailing(origin, ordered[index].name, inCooldown, now)
                 && now - origin.measuredAt > Self.measuredSeconds
                 && now - origin.triedAt > Self.trialSeconds
         }.min { ordered[$0].index < ordered[$1].index }
@@ -44,12 +44,12 @@ struct MirrorTable {
         return ordered.map(\.url)
     }
 
-    /// Orders like `order(_:cooling:now:)`, but puts the URLs of one origin first and measures
+    /// Orders like `order(_:inCooldown:now:)`, but puts the URLs of one origin first and measures
     /// none.
     func order(
-        _ urls: [String], first origin: String, cooling: Set<String>, now: Double
+        _ urls: [String], first origin: String, inCooldown: Set<String>, now: Double
     ) -> [String] {
-        let ordered = ranked(urls, cooling, now)
+        let ordered = ranked(urls, inCooldown, now)
         return (ordered.filter { $0.name == origin } + ordered.filter { $0.name != origin })
             .map(\.url)
     }
@@ -62,14 +62,14 @@ struct MirrorTable {
     }
 
     /// Sorts by speed, the fastest first and the failing ones last.
-    private func ranked(_ urls: [String], _ cooling: Set<String>, _ now: Double) -> [Candidate] {
+    private func ranked(_ urls: [String], _ inCooldown: Set<String>, _ now: Double) -> [Candidate] {
         let candidates = urls.enumerated().map { index, url in
             let name = originName(of: url) ?? url
             return Candidate(index: index, url: url, name: name, origin: origins[name] ?? Origin())
         }
         return candidates.sorted { left, right in
-            let leftFails = isFailing(left.origin, left.name, cooling, now)
-            let rightFails = isFailing(right.origin, right.name, cooling, now)
+            let leftFails = isFailing(left.origin, left.name, inCooldown, now)
+            let rightFails = isFailing(right.origin, right.name, inCooldown, now)
             if leftFails != rightFails { return rightFails }
             let leftSpeed = left.origin.bytesPerSecond ?? 0
             let rightSpeed = right.origin.bytesPerSecond ?? 0
@@ -78,9 +78,9 @@ struct MirrorTable {
     }
 
     private func isFailing(
-        _ origin: Origin, _ name: String, _ cooling: Set<String>, _ now: Double
+        _ origin: Origin, _ name: String, _ inCooldown: Set<String>, _ now: Double
     ) -> Bool {
-        now - origin.failedAt < Self.failingSeconds || cooling.contains(name)
+        now - origin.failedAt < Self.failingSeconds || inCooldown.contains(name)
     }
 
     /// Records a complete transfer from `url` at `bytesPerSecond`.
@@ -147,11 +147,11 @@ struct MirrorPlan: Sendable {
 
     /// Moves to the next URL after a failure, skipping origins in cooldown. Returns false if none
     /// is left, or if another origin would not help.
-    mutating func advance(after ending: Ending, cooling: Set<String> = []) -> Bool {
+    mutating func advance(after ending: Ending, inCooldown: Set<String> = []) -> Bool {
         guard ending.failure.code.mayBeOriginsAlone else { return false }
         endings.append((url, ending))
         while let next = rest.popFirst() {
-            if let name = originName(of: next), cooling.contains(name) { continue }
+            if let name = originName(of: next), inCooldown.contains(name) { continue }
             url = next
             return true
         }

@@ -24,20 +24,21 @@ final class Mirrors: Sendable {
         guard !others.isEmpty else {
             return fetch.mirrorOrigin == nil ? MirrorPlan([fetch.url], main: fetch.url) : nil
         }
-        let cooling = engine.coolingOrigins
+        let inCooldown = engine.originsInCooldown
         if let origin = fetch.mirrorOrigin {
             // This worker may have no quota of the job's own origin.
             let own = originName(of: fetch.url)
             let urls = table.withLock { table in
                 table.order(
-                    others.filter { originName(of: $0) != own }, first: origin, cooling: cooling,
+                    others.filter { originName(of: $0) != own }, first: origin,
+                    inCooldown: inCooldown,
                     now: nowSeconds)
             }
             let isTheirs = urls.first.map { originName(of: $0) == origin } ?? false
             return isTheirs ? MirrorPlan(urls, main: fetch.url) : nil
         }
         let urls = table.withLock { table in
-            table.order([fetch.url] + others, cooling: cooling, now: nowSeconds)
+            table.order([fetch.url] + others, inCooldown: inCooldown, now: nowSeconds)
         }
         return MirrorPlan(urls, main: fetch.url)
     }
@@ -63,7 +64,7 @@ final class Mirrors: Sendable {
     /// Moves to a file's next mirror after a failure.
     func advance(_ plan: inout MirrorPlan, after result: TransferResult) -> Bool {
         guard case .failure(let failure) = result.outcome, plan.hasMirrors else { return false }
-        return plan.advance(after: result.ending(failure), cooling: engine.coolingOrigins)
+        return plan.advance(after: result.ending(failure), inCooldown: engine.originsInCooldown)
     }
 }
 

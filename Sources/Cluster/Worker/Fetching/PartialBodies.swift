@@ -108,8 +108,8 @@ struct PartialBodies: Sendable {
 
     /// Keeps a whole body that could not be stored, so that the job's next attempt stores it.
     func keep(unstored end: FinishedTransfer) async {
-        guard let done = end.report.done, let stored = done.stored,
-            let digest = SHA256Digest(hex: stored.sha256)
+        let done = end.done
+        guard let stored = done.stored, let digest = SHA256Digest(hex: stored.sha256)
         else { return end.object.discard() }
         let part = end.work.fetch.part
         let record = PartialRecord(
@@ -130,9 +130,9 @@ struct PartialBodies: Sendable {
     /// Stands for the validator of a body whose origin states none.
     private static let noValidator = "none"
 
-    /// Returns the report of a job whose whole body an earlier attempt has received; nil if it is
+    /// Returns the result of a job whose whole body an earlier attempt has received; nil if it is
     /// not what the job wants now.
-    func report(of partial: PartialBody, _ work: Assignment) -> JobReport? {
+    func done(with partial: PartialBody, _ work: Assignment) -> JobReport.Done? {
         let (fetch, record) = (work.fetch, partial.record)
         guard let bytes = fetch.part?.length ?? .some(record.totalBytes), record.bytes == bytes,
             fetch.isPart || fetch.length.map({ $0 == bytes }) ?? true,
@@ -147,7 +147,7 @@ struct PartialBodies: Sendable {
         if !fetch.isPart, record.validator != Self.noValidator {
             done.validator = record.validator
         }
-        return JobReport(job: work.job.id, lease: work.lease, outcome: .done(done))
+        return done
     }
 
     /// Keeps a transfer's partial body, unless its job was cancelled.

@@ -41,7 +41,7 @@ struct RewrittenManifestWriter: Sendable {
             let stored = StoredObject(bytes: Int64(bytes.count), sha256: digest)
             // The manifest was resolved to exactly these bytes.
             let done = JobReport.Done(stored: stored, isVerified: true)
-            reporter.done(JobReport(job: job.id, lease: lease, outcome: .done(done)))
+            reporter.done(work.leased, done)
         } catch {
             reporter.fail(work.leased, error)
         }

@@ -82,19 +82,19 @@ struct StoredFiles: Sendable {
         }
         let found = zip(work, stored).filter { $0.1 != nil }
         let reused = found.filter { !isToConfirm($0.0.fetch) }
-        reporter.done(reused.map { Self.report($0, reused: $1) })
+        reporter.done(reused.map { $0.leased.report(.done(Self.done($0, reused: $1))) })
         pace.ended(reused.count)
         return Found(
             toConfirm: found.map(\.0).filter { isToConfirm($0.fetch) },
             missing: zip(work, stored).filter { $0.1 == nil }.map(\.0))
     }
 
-    /// Creates the report of a job whose bytes are already stored under their key.
+    /// Returns the result of a job whose bytes are already stored under their key.
     ///
     /// - Parameter fresh: freshness of the response that confirmed them; nil if it states none.
-    static func report(
+    static func done(
         _ work: Assignment, reused stored: StoredObject?, fresh: Int? = nil
-    ) -> JobReport {
+    ) -> JobReport.Done {
         let fetch = work.fetch
         let isVerified =
             fetch.sha256 != nil || fetch.digests != nil || fetch.previous?.isVerified == true
@@ -102,6 +102,6 @@ struct StoredFiles: Sendable {
             stored: stored, isReused: true, isVerified: isVerified,
             validator: fetch.previous?.validator)
         done.freshSeconds = fresh
-        return JobReport(job: work.job.id, lease: work.lease, outcome: .done(done))
+        return done
     }
 }

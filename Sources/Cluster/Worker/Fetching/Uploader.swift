@@ -32,11 +32,10 @@ struct Uploader: Sendable {
     private func upload(_ end: FinishedTransfer) async {
         let leased = end.work.leased
         guard held.isWanted(leased), case .bucket(let storage) = end.work.storage,
-            let stored = end.report.done?.stored
+            let stored = end.done.stored
         else {
             end.object.discard()
-            return results.push(
-                JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned()))
+            return results.push(leased.report(.returned()))
         }
         let outcome = await storage.upload(
             end.object, stored, by: partials.attempt(at: end.work)

@@ -12,7 +12,7 @@ struct Verifier: Sendable {
     let pace: LeasePace
 
     func verify(_ verification: Leased<Verification>) async {
-        let (work, job, task) = (verification.work, verification.job, verification.task)
+        let (work, task) = (verification.work, verification.task)
         let stated = task.statedDigests
         let result = await blocking.run { () -> Result<StoredObject, Failure> in
             Result { () throws(Failure) in
@@ -30,8 +30,7 @@ struct Verifier: Sendable {
         case .failure(let failure): reporter.fail(work, failure)
         case .success(let stored):
             let isVerified = task.sha256 != nil || task.digests != nil || !stated.isEmpty
-            let done = JobReport.Done(stored: stored, isVerified: isVerified)
-            reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done(done)))
+            reporter.done(work, JobReport.Done(stored: stored, isVerified: isVerified))
         }
         pace.ended(1)
     }

@@ -80,7 +80,8 @@ struct GrantHandler: Sendable {
             }
         }
         if let cache {
-            for work in lists { reporter.doneWithoutStorage(work.work) }
+            // A cache has no checksum files.
+            for work in lists { reporter.done(work.work) }
             return handlers.warmer.warm(fetches, through: cache)
         }
         if !lists.isEmpty {

@@ -13,11 +13,11 @@ struct CooldownRelay: Sendable {
     let log: Logger
 
     /// Blocks requests to these origins until their cooldowns end.
-    func take(_ cooling: [OriginCooldown]?) {
-        guard let cooling, !cooling.isEmpty else { return }
-        suspects.add(cooling.lazy.map(\.origin))
-        engine.cool(
-            cooling.compactMap { cooldown in
+    func take(_ cooldowns: [OriginCooldown]?) {
+        guard let cooldowns, !cooldowns.isEmpty else { return }
+        suspects.add(cooldowns.lazy.map(\.origin))
+        engine.beginCooldowns(
+            cooldowns.compactMap { cooldown in
                 let seconds = cooldown.seconds.isFinite ? min(cooldown.seconds, 86_400) : 0
                 return originName(of: cooldown.origin).map { ($0, seconds) }
             })
@@ -31,10 +31,10 @@ struct CooldownRelay: Sendable {
             await held.waitUntil(.holdsWork)
             if Task.isCancelled { return }
             do {
-                let list = try await client.cooling(
+                let list = try await client.cooldowns(
                     after: version, waitMilliseconds: WireLimits.waitMilliseconds, retrySeconds: 0)
                 version = list.version
-                take(list.cooling)
+                take(list.cooldowns)
                 // Briefly differing coordinators each answer at once with the other's report.
                 try? await Task.sleep(for: .milliseconds(100))
             } catch {

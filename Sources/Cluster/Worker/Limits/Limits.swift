@@ -16,23 +16,23 @@ struct Limits: Sendable {
     func take(_ grant: LeaseGrant, grantedAt: HeldWork.Instant) {
         origins.take(grant.shares, askedAt: grantedAt)
         sites.take(grant.siteShares, askedAt: grantedAt)
-        let isAnyCooling = grant.cooling != nil || engine.isAnyCooling
-        guard isAnyCooling || engine.isAnyLimited else { return }
+        let isAnyInCooldown = grant.cooldowns != nil || engine.isAnyInCooldown
+        guard isAnyInCooldown || engine.isAnyLimited else { return }
         let names = grant.origins
         // A coordinator that leases an origin's jobs without a quota found no limits.
         engine.liftLimits(of: names.subtracting((grant.shares ?? []).map(\.origin)))
-        cooldowns.take(grant.cooling)
+        cooldowns.take(grant.cooldowns)
         // It also found no cooldown, unless one was reported since.
         let secondsAgo = grantedAt.duration(to: .now) / .seconds(1)
-        engine.warm(
-            names.subtracting((grant.cooling ?? []).map(\.origin)), reportedUntil: secondsAgo)
+        engine.endCooldowns(
+            names.subtracting((grant.cooldowns ?? []).map(\.origin)), reportedUntil: secondsAgo)
     }
 
     /// Applies the limits of a heartbeat's answer.
     func take(_ answer: HeartbeatAnswer, askedAt: HeldWork.Instant) {
         origins.take(answer.shares, askedAt: askedAt)
         sites.take(answer.siteShares, askedAt: askedAt)
-        cooldowns.take(answer.cooling)
+        cooldowns.take(answer.cooldowns)
     }
 
     /// The uses of quotas, as a heartbeat reports them.

@@ -37,14 +37,10 @@ struct Purger: Sendable {
             (request.results, request.freed) = ([], nil)
             if page.files.isEmpty, page.bodies == nil {
                 guard let seconds = page.waitSeconds else {
-                    return reporter.done(
-                        JobReport(job: work.job.id, lease: work.lease, outcome: .done()))
+                    return reporter.done(work)
                 }
                 guard seconds <= 0 else {
-                    return reporter.done(
-                        JobReport(
-                            job: work.job.id, lease: work.lease,
-                            outcome: .returned(afterSeconds: min(seconds, 60))))
+                    return reporter.giveBack(work, afterSeconds: min(seconds, 60))
                 }
                 continue
             }

@@ -129,7 +129,7 @@ struct RefreshPublishing: Sendable {
     }
 
     /// Completes a publication that was granted to a worker that died or stopped.
-    func finish(_ attempt: RefreshAttempt) async throws -> JobReport {
+    func finish(_ attempt: RefreshAttempt) async throws -> JobReport.Done {
         let (known, staging) = try await whileClusterIsWell {
             try await self.files(attempt)
         }
@@ -144,9 +144,7 @@ struct RefreshPublishing: Sendable {
                     key: file.segment.key))
         }
         try await publish(files, attempt: attempt.job.attempt, attempt)
-        return JobReport(
-            job: attempt.job.id, lease: attempt.lease,
-            outcome: .done(JobReport.Done(refreshed: .changed)))
+        return JobReport.Done(refreshed: .changed)
     }
 
     // MARK: Reporting

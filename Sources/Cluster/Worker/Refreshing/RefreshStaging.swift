@@ -147,18 +147,12 @@ struct RefreshStaging: Sendable {
                 lease: lease, job: job.id, key: key, number: index + 1, reservingBytes: bytes)
         }
         var request = TransferRequest(
-            url: file.segment.url, group: lease.description, destination: destination,
-            role: file.segment.role)
-        request.owner.job = job.id
-        request.owner.site = attempt.work.site
+            for: attempt.work.work, file.segment.url, to: destination, role: file.segment.role)
         request.access.headers = attempt.work.work.originHeaders
         request.isManifest = file.segment.role == .playlist
         request.delivery.opensInBackground = storage.receiving.isOnNetwork
-        request.expected.bytes = file.segment.bytes
-        request.expected.sha256 = file.segment.sha256
-        request.expected.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {
-            ExpectedDigest($0)
-        }
+        request.expect(
+            bytes: file.segment.bytes, sha256: file.segment.sha256, digests: file.digests)
         // Without the stored file, an answer that it is unchanged has no use.
         if file.isThere { request.validator = file.validator }
         return request

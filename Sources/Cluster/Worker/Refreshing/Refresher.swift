@@ -54,14 +54,14 @@ struct Refresher: Sendable {
             let attempt = RefreshAttempt(work, storage, held: held)
             let isGranted = work.job.kind == .publish
             reporter.done(
-                try await isGranted ? publishing.finish(attempt) : refreshed(attempt))
+                work.work, try await isGranted ? publishing.finish(attempt) : refreshed(attempt))
         } catch {
             reporter.fail(work.work, any: error)
         }
     }
 
     /// Requests the files, stages the changed ones and publishes them.
-    private func refreshed(_ attempt: RefreshAttempt) async throws -> JobReport {
+    private func refreshed(_ attempt: RefreshAttempt) async throws -> JobReport.Done {
         var change = try await wanted(attempt)
         let staged = try await staging.stage(&change, attempt)
         let files = change.reported(staged: Set(staged.map(\.index)))
@@ -81,7 +81,7 @@ struct Refresher: Sendable {
             try await publishing.publish(changed, attempt: 1, attempt)
             done.refreshed = .changed
         }
-        return JobReport(job: attempt.job.id, lease: attempt.lease, outcome: .done(done))
+        return done
     }
 
     // MARK: What is wanted

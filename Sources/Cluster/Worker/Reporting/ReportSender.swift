@@ -60,7 +60,7 @@ struct ReportSender: Sendable {
                     ReportRequest(worker: worker, results: batch),
                     retrySeconds: Self.offeredSeconds)
                 log.debug("results were recorded", ["count": batch.count])
-                cooldowns.take(answer.cooling)
+                cooldowns.take(answer.cooldowns)
                 if let episode = episodes.succeeded("report") {
                     log.info(
                         "results are reported again",

@@ -14,9 +14,8 @@ struct Reporter: Sendable {
     let log: Logger
 
     /// Reports that a job is stored, resolved, verified or refreshed.
-    func done(_ report: JobReport) {
-        held.downloaded(report.job, report.lease)
-        results.push(report)
+    func done(_ work: LeasedJob, _ done: JobReport.Done = JobReport.Done()) {
+        end(work.report(.done(done)))
     }
 
     /// Reports several completed jobs.
@@ -25,15 +24,14 @@ struct Reporter: Sendable {
         results.push(contentsOf: reports)
     }
 
-    /// Reports a checksum file of a cache, which is not written.
-    func doneWithoutStorage(_ work: LeasedJob) {
-        done(JobReport(job: work.job.id, lease: work.lease, outcome: .done()))
+    private func end(_ report: JobReport) {
+        held.downloaded(report.job, report.lease)
+        results.push(report)
     }
 
-    /// Returns a job to its queue without an attempt.
-    func giveBack(_ work: LeasedJob) {
-        held.downloaded(work)
-        results.push(JobReport(job: work.job.id, lease: work.lease, outcome: .returned()))
+    /// Returns a job to its queue without an attempt, to be leased again after some seconds.
+    func giveBack(_ work: LeasedJob, afterSeconds: Double? = nil) {
+        end(work.report(.returned(afterSeconds: afterSeconds)))
     }
 
     /// Reports a failed job. Failures of the worker or its lease return the job instead.
@@ -87,8 +85,7 @@ struct Reporter: Sendable {
             failed.refused = SHA256Digest(hashing: url).description
         }
         if let origins { suspects.add(origins.map(\.origin)) }
-        done(
-            JobReport(job: job.id, lease: work.lease, outcome: .failed(failed), origins: origins))
+        end(work.report(.failed(failed), origins: origins))
     }
 }
 

@@ -194,17 +194,13 @@ struct ManifestReader: Sendable {
     func manifest(
         _ url: String, _ work: Leased<AssetSource>, unless validator: String? = nil
     ) async throws -> Fetched {
-        let job = work.job
         guard !held.isCancelled(work.work) else {
             throw Failure(.workerCancelled, "the job was cancelled")
         }
         guard !titles.isOver(work) else {
             throw Failure(.workerCancelled, "the title was slow, and others waited for its slot")
         }
-        var request = TransferRequest(
-            url: url, group: work.lease.description, destination: .memory, role: .playlist)
-        request.owner.job = job.id
-        request.owner.site = work.site
+        var request = TransferRequest(for: work.work, url, to: .memory, role: .playlist)
         request.access.headers = work.work.originHeaders
         request.expected.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.validator = validator

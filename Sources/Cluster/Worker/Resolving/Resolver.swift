@@ -52,8 +52,7 @@ struct Resolver: Sendable {
                 held.remove([(job: work.job.id, lease: work.lease)])
                 return
             }
-            reporter.done(
-                JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
+            reporter.done(work.work, done)
         } catch {
             reporter.fail(work.work, any: error)
         }

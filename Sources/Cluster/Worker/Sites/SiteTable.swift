@@ -12,7 +12,8 @@ struct SiteTable {
     private var seen: [SiteID: Int64?] = [:]
     /// Free bytes of sites, as last read.
     private(set) var availableBytes: [SiteID: Int64] = [:]
-    private var lookedAt: HeldWork.Instant?
+    /// When the free space of each site was last asked for.
+    private var lookedAt: [SiteID: HeldWork.Instant] = [:]
     /// Number of consecutive objects without space at a site, since a stored object or a probe.
     private var refused: [SiteID: Int] = [:]
 
@@ -22,11 +23,16 @@ struct SiteTable {
     /// True if others wait for the next report.
     var hasUnreported: Bool { !sound.isEmpty }
 
-    mutating func take(_ storage: SiteStorage, of site: SiteID, isSound: Bool) {
+    mutating func take(_ storage: SiteStorage, of site: SiteID) { storages[site] = storage }
+
+    /// Records a requested probe that succeeded, and the free space by then; nil if unknown.
+    mutating func probed(_ storage: SiteStorage, of site: SiteID, availableBytes: Int64?) {
         storages[site] = storage
-        if isSound {
-            sound.insert(site)
-            refused[site] = nil
+        sound.insert(site)
+        refused[site] = nil
+        if let availableBytes {
+            seen[site] = .some(availableBytes)
+            self.availableBytes[site] = availableBytes
         }
     }
 
@@ -48,9 +54,11 @@ struct SiteTable {
     mutating func dueForCheck(
         of sites: Set<SiteID>, now: HeldWork.Instant = .now
     ) -> [SiteID: SiteStorage] {
-        guard lookedAt.map({ now - $0 >= .seconds(10) }) ?? true else { return [:] }
-        lookedAt = now
-        let due = storages.filter { sites.contains($0.key) && !looking.contains($0.key) }
+        let due = storages.filter { site, _ in
+            sites.contains(site) && !looking.contains(site)
+                && lookedAt[site].map { now - $0 >= .seconds(10) } ?? true
+        }
+        for site in due.keys { lookedAt[site] = now }
         looking.formUnion(due.keys)
         return due
     }

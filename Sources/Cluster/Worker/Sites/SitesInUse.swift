@@ -40,8 +40,12 @@ final class SitesInUse: Sendable {
                 max($0 - held.unreportedBytes(at: site.id, since: ended), 0)
             })
         let isTried = site.space?.isTried == true
-        if isTried { try storage.probe() }
-        table.withLock { $0.take(storage, of: site.id, isSound: isTried) }
+        if isTried {
+            try storage.probe()
+            probed(site.id, storage)
+        } else {
+            table.withLock { $0.take(storage, of: site.id) }
+        }
         return storage
     }
 
@@ -59,9 +63,10 @@ final class SitesInUse: Sendable {
         table.withLock { table in for site in sites { table.stored(at: site) } }
     }
 
-    /// Records that a site's test file was written.
+    /// Records that a site's test file was written, and what is free. Blocks.
     func probed(_ site: SiteID, _ storage: SiteStorage) {
-        table.withLock { $0.take(storage, of: site, isSound: true) }
+        let bytes = (try? storage.availableBytes()) ?? nil
+        table.withLock { $0.probed(storage, of: site, availableBytes: bytes) }
     }
 
     /// Records that a site cannot be written.

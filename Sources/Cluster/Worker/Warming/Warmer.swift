@@ -41,19 +41,14 @@ struct Warmer: Sendable {
 
     private func request(for work: Leased<Fetch>, _ cache: CacheLocation) -> TransferRequest {
         let fetch = work.task
-        var request = TransferRequest(
-            url: fetch.url, group: work.lease.description,
-            destination: .sink { bytes in
-                held.setExpected(bytes, of: work.work)
-                return DiscardingSink()
-            }, role: fetch.role)
-        request.owner.job = work.job.id
-        request.owner.site = work.site
+        let sink = TransferRequest.Destination.sink { bytes in
+            held.setExpected(bytes, of: work.work)
+            return DiscardingSink()
+        }
+        var request = TransferRequest(for: work.work, fetch.url, to: sink, role: fetch.role)
         request.isManifest = fetch.role == .playlist
         request.access.headers = work.work.originHeaders
-        request.expected.bytes = fetch.length
-        request.expected.sha256 = fetch.sha256
-        request.expected.furtherDigests = fetch.furtherDigests
+        request.expect(bytes: fetch.length, sha256: fetch.sha256, digests: fetch.digests)
         request.go(through: cache)
         return request
     }
@@ -75,8 +70,7 @@ struct Warmer: Sendable {
                 isVerified: fetched.isVerified, validator: fetched.response.validator,
                 milliseconds: FetchResults.milliseconds(result.totalSeconds))
             done.cache = fetched.response.cache?.text
-            reporter.done(
-                JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
+            reporter.done(work.work, done)
             pace.ended(1)
         }
     }

@@ -31,7 +31,8 @@ enum TokenLogCommand {
                 client, limit: arguments.integer("limit") ?? defaultLimit,
                 after: arguments.text("after"))
             return try ClusterCall.show(
-                page, arguments, csv: { ListCSV.audit(page.entries) }, as: { table(page) })
+                page, arguments, csv: { ListCSV.audit(page.entries) }, next: page.next,
+                as: { table(page) })
         }
     }
 
@@ -61,7 +62,7 @@ enum TokenLogCommand {
                     printable(entry.name), entry.role.rawValue, entry.action,
                     printable(entry.object), result(entry),
                 ]
-            }) + (page.next.map { "More: --after \($0)\n" } ?? "")
+            }) + ClusterCall.more(page.next)
     }
 
     private static func result(_ entry: AuditEntry) -> String {

@@ -124,7 +124,7 @@ enum AssetsCommand {
             listing.assets = listing.assets.map(\.redacted)
             let found = listing
             return try ClusterCall.show(
-                found, arguments, csv: { ListCSV.assets(found.assets) },
+                found, arguments, csv: { ListCSV.assets(found.assets) }, next: found.next,
                 as: { text(found, of: query.catalog.name) })
         }
     }
@@ -152,11 +152,7 @@ enum AssetsCommand {
 
     private static func query(_ arguments: Arguments) throws -> AssetQuery {
         try CommonOptions.checkState(arguments, filter: stateFilter)
-        let catalog = arguments.operands[0]
-        var query = AssetQuery(
-            Int64(catalog).map { CatalogReference(CatalogID($0)) }
-                ?? CatalogReference(name: catalog))
-        query.catalog.site = try arguments.text("site").map(SiteNames.checkedSite)
+        var query = AssetQuery(try CatalogCommand.reference(arguments))
         query.states = selectedStates(arguments) ?? AssetStates()
         query.kind = arguments.choice("kind", AssetKind.self)
         query.failureCode = arguments.text("code")
@@ -221,11 +217,9 @@ enum AssetsCommand {
             asset.recording.map { "\(printable(asset.name)): \(RecordingText.line($0))\n" }
         }
         let leftOut = LeftOutText.lines(listing.assets)
-        let text =
-            table + (recordings.isEmpty ? "" : "\n" + recordings.joined())
+        return table + (recordings.isEmpty ? "" : "\n" + recordings.joined())
             + (leftOut.isEmpty ? "" : "\n" + leftOut)
             + (warnings.isEmpty ? "" : "\n\(WarningText.lines(warnings))\n")
-        guard let next = listing.next else { return text }
-        return text + "More: --after '\(next.replacing("'", with: "'\\''"))'\n"
+            + ClusterCall.more(listing.next)
     }
 }

@@ -45,7 +45,7 @@ enum CatalogCommand {
     static let site = CommandOption(
         "site", .directory(placeholder: "SITE"),
         help: "Site of the catalog, if several sites have a catalog of that name: name of its "
-            + "queue, directory or storage URL.")
+            + "queue, directory or storage URL. A catalog of another site is rejected.")
 
     static let allSites = CommandOption(
         "all-sites", .flag, help: "The catalogs of this name at all sites.")
@@ -201,7 +201,7 @@ enum CatalogCommand {
             })
         else { return }
         throw UsageError(
-            "--\(option.name) needs the name of a catalog",
+            "--\(option.name) needs a catalog",
             hint: "Name one, or omit the option: assets of every catalog are selected.")
     }
 
@@ -213,9 +213,10 @@ enum CatalogCommand {
                 .inputField,
                 "--all-sites: it was given with a number or with --site; allowed: with a name.")
         }
-        if let number = Int64(name), number > 0 { return CatalogReference(CatalogID(number)) }
-        return CatalogReference(
-            name: name, site: try arguments.text("site").map(SiteNames.checkedSite))
+        var reference = CatalogReference(name: name)
+        if let number = Int64(name), number > 0 { reference = CatalogReference(CatalogID(number)) }
+        reference.site = try arguments.text(site.name).map(SiteNames.checkedSite)
+        return reference
     }
 
     private static func text(

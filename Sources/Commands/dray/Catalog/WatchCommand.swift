@@ -67,7 +67,10 @@ enum WatchCommand {
 
     /// Returns the cluster at DRAY_COORDINATOR, the one of the state directory, or the default.
     private static func cluster(_ arguments: Arguments) async throws -> ClusterEndpoint {
-        if let named = try ClusterEndpoint.named() { return named }
+        if let named = try ClusterEndpoint.named() {
+            PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
+            return named
+        }
         // Without a home directory there is no default state.
         if let state = try? CommonOptions.statePath(arguments) {
             if let running = try ClusterEndpoint.running(in: state) { return running }
@@ -94,6 +97,9 @@ enum WatchCommand {
         var plan = WatchSession.Plan()
         if !arguments.operands.isEmpty {
             plan.query.catalog = try CatalogCommand.reference(arguments)
+        } else if arguments.origin(of: CatalogCommand.site.name) == .commandLine {
+            throw UsageError(
+                "--site needs a catalog", hint: "Name one, or omit it: all events are followed.")
         } else if arguments.flag("follow") {
             throw UsageError(
                 "--follow without a catalog", hint: "Omit it: all events are followed anyway.")

@@ -22,6 +22,7 @@ extension ClusterCall {
     /// without one.
     static func noneRuns(in path: String) -> any Error {
         guard StateDirectory.isUsed(path) else { return noPrivate(path) }
+        if let foreign = StateDirectory.foreign(path) { return foreign }
         let shown = printable(path)
         return Failure(
             .clusterCoordinatorUnreachable,

@@ -173,15 +173,28 @@ enum ClusterCall {
     }
 
     /// Returns `value` as JSON with `--json`, as CSV with `--csv`, or else as `text`.
+    ///
+    /// - Parameter next: position of a list's next page, which CSV has no cell for and stderr gets; nil
+    ///   at the end.
     static func show(
         _ value: some Encodable, _ arguments: Arguments, csv: (() -> String)? = nil,
-        as text: () -> String
+        next: String? = nil, as text: () -> String
     ) throws -> String {
-        if let csv, arguments.flag(Self.csv.name) { return csv() }
+        if let csv, arguments.flag(Self.csv.name) {
+            if let next { Console.note("there is more: \(after(next))") }
+            return csv()
+        }
         guard arguments.flag("json") else { return text() }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(value), as: UTF8.self) + "\n"
+    }
+
+    /// The last line of a list with more rows; empty without.
+    static func more(_ next: String?) -> String { next.map { "More: \(after($0))\n" } ?? "" }
+
+    private static func after(_ next: String) -> String {
+        "--after '\(next.replacing("'", with: "'\\''"))'"
     }
 
     /// Formats a table below its title; `Title: none` without rows.

@@ -62,6 +62,7 @@ enum DoctorCommand {
     }
 
     private static func subject(_ arguments: Arguments) async throws -> DoctorSession.Subject {
+        try checkState(arguments)
         var subject = DoctorSession.Subject(configuration: configuration(arguments))
         subject.machine = MachineFacts.read(environment: ClientSettings.environment)
         do {
@@ -91,15 +92,28 @@ enum DoctorCommand {
         return subject
     }
 
-    /// Returns the cluster, and whether it was named rather than looked for.
+    /// Throws if `--state` names a directory without a private cluster; notes that it is ignored
+    /// where a coordinator is named.
+    private static func checkState(_ arguments: Arguments) throws {
+        guard arguments.text(CommonOptions.state.name) != nil else { return }
+        guard ClientSettings.coordinator == nil else {
+            return PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
+        }
+        try CommonOptions.checkState(arguments)
+        try ClusterCall.checkPrivate(arguments)
+    }
+
+    /// Returns the cluster, and whether it was named rather than looked for. Throws if the one of
+    /// `--state` does not run.
     private static func endpoint(
         _ arguments: Arguments
     ) throws -> (endpoint: ClusterEndpoint, isNamed: Bool) {
         if let named = try ClusterEndpoint.named() { return (named, true) }
-        if let path = try? CommonOptions.statePath(arguments),
-            let running = try ClusterEndpoint.running(in: path)
-        {
-            return (running, true)
+        if let path = try? CommonOptions.statePath(arguments) {
+            if let running = try ClusterEndpoint.running(in: path) { return (running, true) }
+            if arguments.text(CommonOptions.state.name) != nil {
+                throw ClusterCall.noneRuns(in: path)
+            }
         }
         return (try ClusterEndpoint.standard(), false)
     }

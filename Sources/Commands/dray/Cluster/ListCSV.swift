@@ -27,7 +27,9 @@ enum ListCSV {
             [
                 "queue", "storageURL", "schedule", "isClosed", "bytesPerSecond",
                 "maximumBytesPerSecond", "nextChange", "workers", "availableBytes", "usedBytes",
-                "floorBytes", "quotaBytes", "failureCode", "catalogs",
+                "floorBytes", "quotaBytes", "failureCode", "catalogs", "notBefore", "expiresAt",
+                "keepSeconds", "evict", "maxFetchesCount", "maxFetchesPeriodSeconds", "maxSites",
+                "auditSeconds", "auditIsDeep", "auditRepairs", "serves", "volume",
             ],
             sites.map { site in
                 [
@@ -38,6 +40,12 @@ enum ListCSV {
                     .integer(site.availableBytes), .integer(site.usedBytes),
                     .integer(site.floorBytes), .integer(site.quotaBytes),
                     .optional(site.fault?.code.rawValue), .integer(site.catalogs),
+                    time(site.notBefore), time(site.expiresAt), number(site.keepSeconds),
+                    .text(site.evict.rawValue), .integer(site.maxFetches?.count),
+                    number(site.maxFetches?.periodSeconds), .integer(site.maxSites),
+                    .integer(site.auditSeconds), .text("\(site.auditIsDeep)"),
+                    .text("\(site.auditRepairs)"), .optional(site.serves.map { redacted(url: $0) }),
+                    .optional(site.volume?.description),
                 ]
             }
         ).text
@@ -70,6 +78,7 @@ enum ListCSV {
             [
                 "name", "url", "kind", "state", "segments", "segmentsDone", "bytes",
                 "expectedBytes", "retries", "path", "changed", "failureCode", "failureMessage",
+                "notBefore", "expiresAt", "isPinned", "freedFiles", "freedBytes",
             ],
             assets.map { asset in
                 [
@@ -79,6 +88,9 @@ enum ListCSV {
                     .integer(asset.expectedBytes), .integer(asset.retries),
                     .optional(asset.path), time(asset.changed),
                     .optional(asset.failure?.code.rawValue), .optional(asset.failure?.message),
+                    time(asset.notBefore), time(asset.expiresAt),
+                    .text("\(asset.isPinned ?? false)"), .integer(asset.freedFiles),
+                    .integer(asset.freedBytes),
                 ]
             }
         ).text
@@ -89,7 +101,7 @@ enum ListCSV {
             [
                 "id", "name", "state", "queue", "storageURL", "priority", "assets", "completed",
                 "failed", "cancelled", "bytes", "seconds", "notBefore", "deadline", "finishesAt",
-                "finishReason", "meetsDeadline",
+                "finishReason", "meetsDeadline", "waits",
             ],
             catalogs.map { catalog in
                 let totals = catalog.totals
@@ -108,6 +120,7 @@ enum ListCSV {
                     .number("\(totals.seconds)"), time(catalog.notBefore), time(catalog.deadline),
                     time(end.at), .optional(end.reason),
                     .optional(catalog.finish?.deadline.rawValue),
+                    .text((catalog.waits ?? []).map(\.reason.name).joined(separator: " ")),
                 ]
             }
         ).text
@@ -205,7 +218,7 @@ enum ListCSV {
             [
                 "catalog", "name", "queue", "url", "format", "everySeconds", "prunes",
                 "maxDropPercent", "next", "read", "result", "failureCode", "failures", "applied",
-                "assets", "added", "dropped",
+                "assets", "added", "dropped", "isReading", "isSkipped",
             ],
             sources.map { source in
                 [
@@ -217,7 +230,8 @@ enum ListCSV {
                     .text(source.failure?.code.rawValue ?? ""), .number("\(source.failures)"),
                     time(source.applied), .text(source.assets.map { "\($0)" } ?? ""),
                     .text(source.added.map { "\($0)" } ?? ""),
-                    .text(source.dropped.map { "\($0)" } ?? ""),
+                    .text(source.dropped.map { "\($0)" } ?? ""), .text("\(source.isReading)"),
+                    .text("\(source.isSkipped)"),
                 ]
             }
         ).text
@@ -229,7 +243,7 @@ enum ListCSV {
                 "id", "queue", "storageURL", "state", "isDeep", "repairs", "isScheduled", "created",
                 "started", "ended", "files", "bytes", "readBytes", "checkedFiles",
             ] + AuditFindingKind.allCases.map(\.rawValue) + [
-                "failureCode", "uncomparedFiles", "uncomparedBytes",
+                "failureCode", "uncomparedFiles", "uncomparedBytes", "repairedFiles",
             ],
             audits.map { audit in
                 [
@@ -243,6 +257,7 @@ enum ListCSV {
                     + [
                         .optional(audit.failure?.code.rawValue),
                         .integer(audit.uncomparedFiles ?? 0), .integer(audit.uncomparedBytes ?? 0),
+                        .integer(audit.damagedFiles - audit.unrepairedFiles),
                     ]
             }
         ).text

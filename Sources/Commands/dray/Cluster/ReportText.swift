@@ -96,7 +96,7 @@ enum ReportText {
             "Lost",
         ]
         return ClusterCall.section(
-            "Recovery", ["Code"] + numbers + ["By itself"],
+            "Recovery", ["Code"] + numbers + ["Automatic action"],
             [.left] + numbers.map { _ in .right } + [.left], rows)
     }
 

@@ -20,7 +20,12 @@ enum StatusCommand {
                 help: "The list of --csv: catalogs, queues or workers. Default: catalogs.")
         ]
     ) { arguments in
-        await ClusterCall.run(arguments, isCheck: true, workers: 0) { client, isPrivate in
+        if arguments.origin(of: "list") == .commandLine, !arguments.flag(ClusterCall.csv.name) {
+            return Console.fail(
+                UsageError(
+                    "--list needs --csv", hint: "Omit it: all lists are shown without --csv."))
+        }
+        return await ClusterCall.run(arguments, isCheck: true, workers: 0) { client, isPrivate in
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(
                 status, arguments, csv: { csv(status, arguments.text("list")) },

@@ -73,7 +73,7 @@ enum LoadTestCommand {
                 "With --search: duration of each load, 2s or more, and more than twice the longest "
                 + "answer. Default: 10s."),
         CommandOption(
-            "most", .number(placeholder: "N", range: 1...1_000_000),
+            "max-load", .number(placeholder: "N", range: 1...1_000_000),
             help: "With --search: maximum rate or users. Default: 1000000."),
         CommandOption(
             "scale", .text(placeholder: "LIST"),
@@ -180,7 +180,8 @@ enum LoadTestCommand {
         _ arguments: Arguments, _ scenario: LoadScenario
     ) throws -> LoadTestSession.Mode {
         let isSearch = arguments.flag("search")
-        if !isSearch, let option = ["step", "most"].first(where: { arguments.text($0) != nil }) {
+        if !isSearch, let option = ["step", "max-load"].first(where: { arguments.text($0) != nil })
+        {
             throw UsageError("--\(option) needs --search", hint: "Add --search, or omit it.")
         }
         if let text = arguments.text("scale") {
@@ -207,9 +208,9 @@ enum LoadTestCommand {
             throw UsageError(
                 "--search starts with no load", hint: "Set a rate or users above 0 to start with.")
         }
-        if let most = arguments.number("most"), most < first {
+        if let most = arguments.number("max-load"), most < first {
             throw LoadTestOptions.rejection(
-                "most", HumanFormat.fixed(most, places: 0),
+                "max-load", HumanFormat.fixed(most, places: 0),
                 "\(HumanFormat.fixed(first, places: 0)), its first load, or more")
         }
         let seconds =
@@ -227,7 +228,7 @@ enum LoadTestCommand {
                 "up to \(LoadText.text(duration: seconds)), the time of all steps together")
         }
         return .search(
-            stepSeconds: step, most: arguments.number("most") ?? 1_000_000, seconds: seconds)
+            stepSeconds: step, most: arguments.number("max-load") ?? 1_000_000, seconds: seconds)
     }
 
     private static func workers(_ text: String) throws -> [Int] {

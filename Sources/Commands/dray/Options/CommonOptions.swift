@@ -52,7 +52,7 @@ enum CommonOptions {
             let wrong = names.first(where: { AssetStates([$0]) == nil })
         {
             throw UsageError(
-                "--state: '\(printable(String(wrong.prefix(40))))' is no state of an asset",
+                "--state: '\(printable(String(wrong.prefix(40))))' is not a state of an asset",
                 hint: "Use \(AssetStates.allNames.joined(separator: ", ")).")
         }
         let given = printable(String(text.prefix(100)))

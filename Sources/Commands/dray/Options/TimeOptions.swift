@@ -60,7 +60,7 @@ enum TimeOptions {
     static let refreshAfter = CommandOption(
         "refresh-after", .text(placeholder: "DURATION"),
         help: "Check each asset at its origin this long after its last submission or check: 90m, "
-            + "6h, 7d; origin for as long as its responses are fresh.")
+            + "6h, 7d; origin: when its responses are no longer fresh.")
 
     /// Reads `--refresh-after DURATION`: its seconds, or true for `origin`; nil without it.
     static func refresh(

@@ -59,7 +59,7 @@ struct QueueAnswer: Encodable {
                 "\(reason) is outside the range in which the formulas are within "
                     + "\(FormulaRange.errorPercent) % of simulated waits: "
                     + (question.load > QueueSimulation.maxLoad
-                        ? "so many servers cannot be simulated; take these as rough estimates."
+                        ? "this many servers cannot be simulated; take these as rough estimates."
                         : "use --method simulation."))
         case .formula: break
         }

@@ -280,7 +280,8 @@ enum PrefetchCommand {
     ) {
         for option in options where arguments.origin(of: option) == .commandLine {
             Console.note(
-                "--\(option) is for the private cluster; ignored, because DRAY_COORDINATOR is set"
+                "--\(option) is for the private cluster; ignored, because "
+                    + "\(ClientSettings.source(of: Settings.coordinator.variable)) is set"
             )
         }
     }

@@ -84,7 +84,7 @@ enum AccessLogImport {
     private static func text(_ answer: Answer) -> String {
         "Read: \(HumanFormat.count(answer.requests)) requests, of "
             + "\(HumanFormat.count(answer.knownFiles, "file")) of the site. Skipped: "
-            + "\(HumanFormat.count(answer.skippedLines)) lines that are no answered GET of the site, "
+            + "\(HumanFormat.count(answer.skippedLines)) lines that are not an answered GET of the site, "
             + "\(HumanFormat.count(answer.unreadableLines)) of an unknown format. "
             + "\(HumanFormat.count(answer.unknownFiles)) files are of no asset.\n"
     }

@@ -45,7 +45,9 @@ enum AuditCommand {
             CommandOption(
                 "file-rate", .integer(placeholder: "N", range: WireLimits.auditFilesPerSecond),
                 help: "Maximum number of files per second. Default: no maximum."),
-            CommandOption("detach", .flag, help: "Start the audit and do not wait for its end."),
+            CommandOption(
+                "detach", .flag,
+                help: "Start the audit and do not wait for its end; not in the private cluster."),
             CommandOption("quiet", .flag, help: "Show errors only."),
         ] + ClusterCall.options, action: audit)
 
@@ -54,13 +56,14 @@ enum AuditCommand {
         let ended = await ClusterCall.run(
             arguments, workers: 1, asking: { try submission(arguments) }
         ) { submission, client, isPrivate in
+            guard !isPrivate || !arguments.flag("detach") else { throw detached }
             let isQuiet = arguments.flag("quiet")
             let follower = AuditFollower(
                 mode: LiveLines.mode(
                     isQuiet: isQuiet || arguments.flag("json"),
                     environment: ClientSettings.environment), isPrivate: isPrivate)
             var status = try await follower.start(submission, client)
-            if !arguments.flag("detach") || isPrivate {
+            if !arguments.flag("detach") {
                 status = try await follower.follow(status, client)
                 if isPrivate, status.findings.contains(where: { $0.repaired > 0 }) {
                     try await follower.waitForRepairs(of: status, client)
@@ -77,6 +80,10 @@ enum AuditCommand {
         }
         return ended == .success ? code.withLock(\.self) : ended
     }
+
+    private static let detached = UsageError(
+        "--detach needs a cluster that continues; the private cluster ends with this command",
+        hint: "Start a cluster with `dray up`, or omit --detach.")
 
     private static func exitCode(_ status: SiteAuditStatus) -> ExitCode {
         switch status.state {

@@ -22,7 +22,8 @@ enum AuditResultCommand {
         await ClusterCall.run(arguments) { client in
             let page = try await audits(arguments, client)
             return try ClusterCall.show(
-                page, arguments, csv: { ListCSV.siteAudits(page.audits) }, as: { table(page) })
+                page, arguments, csv: { ListCSV.siteAudits(page.audits) }, next: page.next,
+                as: { table(page) })
         }
     }
 
@@ -48,7 +49,7 @@ enum AuditResultCommand {
             let page = try await findings(id, arguments, client)
             return try ClusterCall.show(
                 Shown(audit: status, findings: page.findings, next: page.next), arguments,
-                csv: { ListCSV.findings(page.findings) },
+                csv: { ListCSV.findings(page.findings) }, next: page.next,
                 as: { AuditText.result(status) + table(page) })
         }
     }
@@ -140,7 +141,7 @@ enum AuditResultCommand {
                     HumanFormat.count(audit.damagedFiles - audit.unrepairedFiles),
                     HumanFormat.count(others),
                 ]
-            }) + (page.next.map { "More: --after \($0)\n" } ?? "")
+            }) + ClusterCall.more(page.next)
     }
 
     static func table(_ page: AuditFindingPage) -> String {
@@ -154,6 +155,6 @@ enum AuditResultCommand {
                     finding.expectedBytes.map(HumanFormat.count) ?? "–", finding.repair.rawValue,
                     printable(finding.path),
                 ]
-            }) + (page.next.map { "More: --after \($0)\n" } ?? "")
+            }) + ClusterCall.more(page.next)
     }
 }

@@ -24,8 +24,10 @@ enum AuditSchedule {
     }
 
     static func text(_ site: SiteStatus) -> String {
-        guard let seconds = site.auditSeconds else { return "none" }
-        return "every \(HumanFormat.duration(seconds: Double(seconds)))"
-            + (site.auditIsDeep ? ", deep" : "") + (site.auditRepairs ? ", with repairs" : "")
+        let how = (site.auditIsDeep ? ", deep" : "") + (site.auditRepairs ? ", with repairs" : "")
+        guard let seconds = site.auditSeconds else {
+            return how.isEmpty ? "none" : "none without --audit-every" + how
+        }
+        return "every \(HumanFormat.duration(seconds: Double(seconds)))" + how
     }
 }

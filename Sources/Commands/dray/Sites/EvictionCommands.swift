@@ -51,12 +51,17 @@ enum EvictionCommands {
                 help: "Do not ask before files are deleted. Required without a terminal."),
         ] + ClusterCall.options
     ) { arguments in
-        await ClusterCall.run(arguments, asking: { try request(arguments) }) {
-            request, client in
+        await ClusterCall.run(arguments, workers: 0, asking: { try request(arguments) }) {
+            request, client, isPrivate in
             if request.dryRun != true, !arguments.flag("yes") {
                 try await confirm(request, client)
             }
             let answer = try await client.evict(request)
+            if isPrivate, answer.assets > 0, !answer.isDryRun {
+                Console.note(
+                    "no worker runs now; the files are deleted by the next `dray prefetch`, or `dray "
+                        + "up`, of this private cluster")
+            }
             return try ClusterCall.show(answer, arguments) { text(answer) }
         }
     }
@@ -151,13 +156,32 @@ enum EvictionCommands {
         ] + ClusterCall.options
     ) { arguments in
         let logs = arguments.texts("from-access-log")
+        do throws(UsageError) { try check(arguments) } catch { return Console.fail(error) }
         guard logs.isEmpty else { return await AccessLogImport.run(arguments, logs) }
         return await ClusterCall.run(arguments) { client in
             let found = try await client.popularity(
-                of: arguments.operands[0], order: arguments.flag("least") ? .least : .most,
+                of: SiteNames.site(arguments.operands[0]),
+                order: arguments.flag("least") ? .least : .most,
                 limit: arguments.integer("limit") ?? 50, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(found, arguments) { table(found) }
         }
+    }
+
+    /// Rejects options of listing where logs are added, and the reverse.
+    private static func check(_ arguments: Arguments) throws(UsageError) {
+        let lists = arguments.texts("from-access-log").isEmpty
+        guard
+            let name = (lists ? ["prefix", "since"] : ["least", "limit"]).first(where: {
+                arguments.origin(of: $0) == .commandLine
+            })
+        else { return }
+        throw lists
+            ? UsageError(
+                "--\(name) needs --from-access-log",
+                hint: "Add the log; without one, stored assets are listed.")
+            : UsageError(
+                "--\(name) cannot be used with --from-access-log",
+                hint: "Add the logs first, then list the assets without that option.")
     }
 
     static func table(_ found: SitePopularity) -> String {

@@ -45,7 +45,7 @@ enum SiteCommand {
                     \(TimeOptions.discussion)
 
                     SIZE is 500GB, 1.5TiB or a number of bytes. A site that is full, over its \
-                    quota or not writable is paused, and resumes by itself.
+                    quota or not writable is paused, and resumes automatically.
 
                     A site belongs to one volume, which a mark in its directory identifies. \
                     Workers that find another volume, or none, write nothing \

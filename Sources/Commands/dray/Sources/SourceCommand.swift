@@ -144,7 +144,8 @@ enum SourceCommand {
             } while all.next != nil && all.sources.count < most
             let found = all
             return try ClusterCall.show(
-                found, arguments, csv: { ListCSV.sources(found.sources) }, as: { table(found) })
+                found, arguments, csv: { ListCSV.sources(found.sources) }, next: found.next,
+                as: { table(found) })
         }
     }
 
@@ -162,7 +163,7 @@ enum SourceCommand {
                     source.read.map { timestamp(ofSeconds: $0) } ?? "never", result(source),
                     source.assets.map { HumanFormat.count($0) } ?? "-", printable(source.url),
                 ]
-            }) + (page.next.map { "More: --after \($0)\n" } ?? "")
+            }) + ClusterCall.more(page.next)
     }
 
     private static func result(_ source: SourceStatus) -> String {

@@ -222,7 +222,7 @@ enum WebhookCommand {
                     delivery.state.rawValue, "\(delivery.attempts)",
                     delivery.due.map { TimeText.second(ofSeconds: $0) } ?? "–", result(delivery),
                 ]
-            }) + (page.next.map { "More: --after \($0)\n" } ?? "")
+            }) + ClusterCall.more(page.next)
     }
 
     private static func result(_ delivery: WebhookDelivery) -> String {

@@ -73,7 +73,7 @@ package final class CredentialProvider: Sendable {
         return try result.get()
     }
 
-    /// Drops credentials that a server has refused: those of a file may have been replaced.
+    /// Drops credentials that a server has rejected: those of a file may have been replaced.
     package func drop(_ refused: Credentials) {
         state.withLock { if case .known(refused) = $0 { $0 = .unknown } }
     }

@@ -22,7 +22,7 @@ struct HTTPCall: Sendable {
 package enum UploadBody: Sendable {
     case memory(UploadBytes)
     /// Bytes of a file, which are read while they are sent: a body may be larger than memory. The
-    /// hash that is signed is that of the bytes that are wanted, so the server refuses others.
+    /// hash that is signed is that of the bytes that are wanted, so the server rejects others.
     case file(FileDescriptor, offset: Int64, count: Int)
 
     package init(_ content: [UInt8]) {

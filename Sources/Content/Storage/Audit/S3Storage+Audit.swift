@@ -29,16 +29,21 @@ extension S3Storage {
                     found[index] = digest
                 }
                 group.addTask {
-                    do throws(Failure) {
-                        let name = self.key(try ObjectKey(key))
-                        return (index, .success(try await self.hash(name, [])?.sha256))
-                    } catch {
-                        return (index, .failure(error))
-                    }
+                    (index, await self.digest(of: key))
                 }
             }
             for await (index, digest) in group { found[index] = digest }
             return found
+        }
+    }
+
+    /// Apart from its task: where Swift 6.3 optimizes, it may lose the results of tasks that return
+    /// `(index, .success(try await …))`.
+    private func digest(of key: String) async -> Result<String?, Failure> {
+        do throws(Failure) {
+            return .success(try await hash(self.key(try ObjectKey(key)), [])?.sha256)
+        } catch {
+            return .failure(error)
         }
     }
 

@@ -41,31 +41,34 @@ extension S3Storage {
         var found: [PrivateFile] = []
         for first in stride(from: 0, to: records.count, by: Self.recordsAtATime) {
             let turn = records[first..<min(first + Self.recordsAtATime, records.count)]
-            let kinds = await withTaskGroup(
-                of: (ListedObject, Result<PrivateFile.Kind?, Failure>).self
-            ) { group in
+            let looked = await withTaskGroup(of: Result<PrivateFile?, Failure>.self) { group in
                 for record in turn {
-                    group.addTask {
-                        do throws(Failure) {
-                            return (record, .success(try await self.kind(ofDigest: record.key)))
-                        } catch {
-                            return (record, .failure(error))
-                        }
-                    }
+                    group.addTask { await self.look(at: record, below: start) }
                 }
-                var kinds: [(ListedObject, Result<PrivateFile.Kind?, Failure>)] = []
-                for await kind in group { kinds.append(kind) }
-                return kinds
+                var looked: [Result<PrivateFile?, Failure>] = []
+                for await result in group { looked.append(result) }
+                return looked
             }
-            for (record, kind) in kinds {
-                guard let kind = try kind.get() else { continue }
-                found.append(
-                    PrivateFile(
-                        .digests, String(record.key.dropFirst(start.count)), bytes: record.bytes,
-                        kind, ageSeconds: 0))
+            for result in looked {
+                if let file = try result.get() { found.append(file) }
             }
         }
         return found.sorted { $0.name < $1.name }
+    }
+
+    /// Apart from its task, as `digest(of:)`.
+    private func look(
+        at record: ListedObject, below start: String
+    ) async -> Result<PrivateFile?, Failure> {
+        do throws(Failure) {
+            guard let kind = try await kind(ofDigest: record.key) else { return .success(nil) }
+            return .success(
+                PrivateFile(
+                    .digests, String(record.key.dropFirst(start.count)), bytes: record.bytes, kind,
+                    ageSeconds: 0))
+        } catch {
+            return .failure(error)
+        }
     }
 
     private static let recordsAtATime = 16

@@ -73,7 +73,7 @@ private struct DeletedBatch {
             return .failed(
                 Failure(
                     .storagePathConflict,
-                    "\(Redaction.path(key.path)) is no regular file and was not deleted"))
+                    "\(Redaction.path(key.path)) is not a regular file and was not deleted"))
         }
         let lost = Deletion.failed(
             Failure(.workerLeaseLost, "the lease is lost; \(Redaction.path(key.path)) stays"))

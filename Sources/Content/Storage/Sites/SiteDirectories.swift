@@ -121,7 +121,7 @@ final class SiteDirectories: Sendable {
             if [ELOOP, ENOTDIR].contains(error.code), there?.kind != .directory {
                 throw Failure(
                     .storageForeignDirectory,
-                    "\(path) is no directory; move it away, and Dray makes its own")
+                    "\(path) is not a directory; move it away, and Dray makes its own")
             }
             // Another user's directory with mode 0700 cannot even be opened.
             if error.code == EACCES, let there, !isOwn(there) { throw foreign(path, there, top) }

@@ -56,7 +56,7 @@ package struct ClockReferences: Sendable {
     /// make a quarter of an hour at least.
     package static let maxDifferenceSeconds = 300.0
 
-    /// Returns why a clock's answer is refused, with both times; nil if it agrees with one of them.
+    /// Returns why a clock's answer is rejected, with both times; nil if it agrees with one of them.
     ///
     /// One is enough: a machine may be wrong, and a whole title may be of another time.
     package func rejection(of seconds: Double) -> String? {

@@ -17,7 +17,7 @@ package struct AddressBlock: Sendable, Hashable {
         switch PeerAddress(String(halves[0])) {
         case .v4(let address): bytes = address
         case .v6(let address): bytes = address
-        case .other, nil: throw Self.failure(text, "is no address block")
+        case .other, nil: throw Self.failure(text, "is not an address block")
         }
         var bits = bytes.count * 8
         if halves.count == 2 {

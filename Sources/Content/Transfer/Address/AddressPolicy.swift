@@ -57,7 +57,7 @@ package struct AddressPolicy: Sendable, Hashable {
         }
     }
 
-    /// Returns why an address is refused, with the option that would admit it; nil if admitted. The
+    /// Returns why an address is rejected, with the option that would admit it; nil if admitted. The
     /// message contains no URL.
     package func rejection(of address: PeerAddress) -> Failure? {
         switch decision(on: address) {

@@ -147,24 +147,24 @@ package final class TransferEngine: Sendable {
     /// Puts origins into cooldown for the given seconds. Transfers that wait for less than five
     /// seconds continue then; others that have not started end with `worker.cancelled`. A
     /// response's Retry-After has the same effect.
-    package func cool(_ origins: [(origin: String, seconds: Double)]) {
+    package func beginCooldowns(_ origins: [(origin: String, seconds: Double)]) {
         guard !origins.isEmpty else { return }
-        execute(scheduler.cool(origins, now: MonotonicClock.nowSeconds))
+        execute(scheduler.beginCooldowns(origins, now: MonotonicClock.nowSeconds))
     }
 
-    /// Ends cooldowns that `cool` started earlier than `secondsAgo`.
-    package func warm(_ origins: Set<String>, reportedUntil secondsAgo: Double) {
+    /// Ends cooldowns that `beginCooldowns` started earlier than `secondsAgo`.
+    package func endCooldowns(_ origins: Set<String>, reportedUntil secondsAgo: Double) {
         let now = MonotonicClock.nowSeconds
-        execute(scheduler.warm(origins, reportedUntil: now - secondsAgo, now: now))
+        execute(scheduler.endCooldowns(origins, reportedUntil: now - secondsAgo, now: now))
     }
 
     /// The origins that are in cooldown now.
-    package var coolingOrigins: Set<String> {
-        scheduler.coolingOrigins(now: MonotonicClock.nowSeconds)
+    package var originsInCooldown: Set<String> {
+        scheduler.originsInCooldown(now: MonotonicClock.nowSeconds)
     }
 
     /// True if any origin is in cooldown.
-    package var isAnyCooling: Bool { scheduler.isAnyCooling }
+    package var isAnyInCooldown: Bool { scheduler.isAnyInCooldown }
 
     /// Activity at the origins that recently had work.
     package var origins: [OriginActivity] { scheduler.statuses(now: MonotonicClock.nowSeconds) }
@@ -221,7 +221,7 @@ package final class TransferEngine: Sendable {
             for transfer in refused { transfer.cancelUnstarted(.noShareBehindRedirect) }
             for (transfer, origin, seconds) in postponed {
                 transfer.cancelUnstarted(
-                    .coolingBehindRedirect, at: origin, retryAfterSeconds: seconds)
+                    .cooldownBehindRedirect, at: origin, retryAfterSeconds: seconds)
             }
         }
     }
@@ -299,6 +299,6 @@ extension Failure {
     /// Returned, it would be redirected there again.
     static let noShareBehindRedirect = Failure(
         .originLimited, "a redirect led to an origin without a quota")
-    static let coolingBehindRedirect = Failure(
+    static let cooldownBehindRedirect = Failure(
         .originLimited, "a redirect led to an origin in cooldown")
 }

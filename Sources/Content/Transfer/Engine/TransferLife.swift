@@ -29,7 +29,7 @@ struct TransferLife {
     struct Connecting {
         /// True if a limit left it no connection or request.
         var isPostponed = false
-        /// Failure of the last address, if the policy refused it.
+        /// Failure of the last address, if the policy rejected it.
         var addressRejection: Failure?
     }
 
@@ -110,7 +110,7 @@ struct TransferLife {
         (receivedBytes, resumedBytes) = (0, 0)
     }
 
-    /// Records that an address is tried, or refused with a failure.
+    /// Records that an address is tried, or rejected with a failure.
     mutating func tries(addressRefusedWith rejection: Failure?) {
         updateConnecting { $0.addressRejection = rejection }
     }

@@ -206,7 +206,7 @@ final class TransferLoop: @unchecked Sendable {
         guard leave(ended) else { return }
         var release = OriginScheduler.Release(
             origin: ended.origin, transfer: transfer.id, ending: ended.ending(result))
-        release.coolingSeconds = result.retryAfterSeconds ?? 0
+        release.cooldownSeconds = result.retryAfterSeconds ?? 0
         note(ended, in: &release)
         guard ended.origin.isLimited else {
             transfer.completion(transfer, result)

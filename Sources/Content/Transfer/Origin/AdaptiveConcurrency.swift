@@ -1,6 +1,6 @@
 /// Decides how many transfers from one origin run at a time. It raises the number while throughput
 /// grows and holds it when throughput stops growing. It halves the number when one in twenty
-/// transfers fails from overload, and lowers it by an eighth when one in a hundred is refused.
+/// transfers fails from overload, and lowers it by an eighth when one in a hundred is rejected.
 ///
 /// A value; its times are seconds of one monotonic clock. It starts by doubling with every round of
 /// transfers, as TCP's slow start does (RFC 5681, 3.1), while each round brings more throughput

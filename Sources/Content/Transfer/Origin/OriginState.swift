@@ -23,7 +23,7 @@ final class OriginState: @unchecked Sendable {
     var slow = SlowUse()
     var limits: TimedLimits?
     /// The cooldown's end, and the time at which the cooldown was reported.
-    var cooling: (until: Double, reportedAt: Double)?
+    var cooldown: (until: Double, reportedAt: Double)?
     /// Time of the next review; nil if none is needed.
     var reviewAt: Double?
     var usedAt = 0.0
@@ -70,7 +70,7 @@ final class OriginState: @unchecked Sendable {
 
     /// Returns true if limits or a cooldown prevent any start now, even with free slots.
     func isHeldBack(_ now: Double) -> Bool {
-        cooling != nil || limits?.allowsNothing(now) == true
+        cooldown != nil || limits?.allowsNothing(now) == true
             || limits?.pacer?.nextSlot(now: now) != nil
     }
 
@@ -114,7 +114,7 @@ final class OriginState: @unchecked Sendable {
 
     /// Decides whether transfer `id` can start on a loop; if so, reserves its request.
     func admit(_ id: UInt64, on loop: Int, now: Double) -> Admission {
-        if let cooling, cooling.until > now { return .later(cooling.until) }
+        if let cooldown, cooldown.until > now { return .later(cooldown.until) }
         guard limits != nil else { return slots.hasFree(on: loop) ? .now : .full }
         if limits?.allowsNothing(now) == true {
             let returnAt = limits?.returnAt ?? now + Self.returnSeconds

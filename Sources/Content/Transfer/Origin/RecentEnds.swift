@@ -1,4 +1,4 @@
-/// Transfers that ended at the present level, and those of them overloaded and refused; halved
+/// Transfers that ended at the present level, and those of them overloaded and rejected; halved
 /// every second.
 struct RecentEnds {
     private var ended = 0.0
@@ -26,7 +26,7 @@ struct RecentEnds {
     /// True for so many interrupted transfers that the concurrency is halved.
     var isOverloaded: Bool { overloaded >= ended * 0.05 }
 
-    /// True for so many refused transfers that the concurrency is lowered by an eighth.
+    /// True for so many rejected transfers that the concurrency is lowered by an eighth.
     var isRefused: Bool { refused >= ended * 0.01 }
 
     var text: String {

@@ -91,7 +91,7 @@ final class LoadHosts: Sendable {
         let isNamed = allowance.admits(name)
         let stranger = Failure(
             .inputTarget,
-            "names \(Redaction.shown(url)): the host is no target's; allow it with "
+            "names \(Redaction.shown(url)): the host is not that of a target; allow it with "
                 + "\"allow\": [\"\(name)\"]")
         // A host that is not allowed is not looked up, unless an address block could admit it.
         guard isNamed || !blocks.isEmpty else { return stranger }
@@ -130,7 +130,7 @@ final class LoadHosts: Sendable {
     }
 
     /// Looks up the host names and single addresses of an `allow` list, where a load may be led
-    /// while it runs. Ones that are refused or unknown are left out.
+    /// while it runs. Ones that are rejected or unknown are left out.
     func find(_ allow: [String]) async {
         let names = allow.filter { !$0.hasPrefix("*") && !$0.contains("/") }
         for start in stride(from: 0, to: names.count, by: Self.lookupsAtOnce) {

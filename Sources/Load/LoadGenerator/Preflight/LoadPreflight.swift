@@ -92,7 +92,7 @@ package struct LoadPreflight: Sendable {
     /// Runs the preflight.
     ///
     /// - Parameter prefix: returns the start of the message about an address that an option
-    ///   refuses.
+    ///   rejects.
     package func run(
         refusedBy prefix: (AddressOption) -> String = { _ in "" }
     ) async throws(Failure) -> Outcome {
@@ -276,7 +276,7 @@ package struct LoadPreflight: Sendable {
     }
 
     /// Adds the target to a failure. Its code becomes `input.target`, except for an address that an
-    /// option refuses, which `run` reports.
+    /// option rejects, which `run` reports.
     static func rejection(_ label: String, _ failure: Failure) -> Failure {
         switch failure.code {
         case .workerCancelled: failure

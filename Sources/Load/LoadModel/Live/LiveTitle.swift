@@ -19,10 +19,10 @@ package final class LiveTitle {
     /// The clock by which it was set; nil before.
     private var clock: LiveClock?
     private var manifests = RecentAnswers<LiveManifest>()
-    /// Receives the first reason why a clock is refused; nil after it.
+    /// Receives the first reason why a clock is rejected; nil after it.
     private var warn: ((String) -> Void)?
 
-    /// - Parameter warn: receives the reason why a clock is refused, once.
+    /// - Parameter warn: receives the reason why a clock is rejected, once.
     package init(
         _ source: LiveSource, _ objects: LiveObjects, startEpochSeconds: Double,
         warn: @escaping (String) -> Void = { _ in }

@@ -4,7 +4,7 @@ import Text
 /// A worker's shard of a test's data, read part by part.
 ///
 /// The items of a part go straight to their positions in the whole order, and its text is not kept: a
-/// request takes 16 bytes. More items than a client may send are refused. A value: used by one owner
+/// request takes 16 bytes. More items than a client may send are rejected. A value: used by one owner
 /// at a time.
 package struct LoadShardData: Sendable {
     /// URLs of a replay; nil for rows.

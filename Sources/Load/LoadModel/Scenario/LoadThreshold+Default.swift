@@ -16,7 +16,7 @@ extension LoadScenario {
     /// The thresholds that must hold: those of the scenario, and the default bound on errors unless
     /// it has a threshold on them or every target may fail.
     ///
-    /// Without that bound, a server that refuses most requests at once would pass every threshold
+    /// Without that bound, a server that rejects most requests at once would pass every threshold
     /// on latencies.
     package var judgedThresholds: [LoadThreshold] {
         let hasOwn = thresholds.contains { $0.figure == .errorRate && $0.group == nil }

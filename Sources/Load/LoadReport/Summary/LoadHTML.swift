@@ -69,7 +69,7 @@ package struct LoadHTML {
         let warnings = result.warnings
         guard !warnings.isEmpty else { return "" }
         return HTMLText.section(
-            "Beware", "<div class=\"problems\">\(HTMLText.list(warnings))</div>\n")
+            "Warnings", "<div class=\"problems\">\(HTMLText.list(warnings))</div>\n")
     }
 
     private var thresholds: String {
@@ -104,7 +104,7 @@ package struct LoadHTML {
         if let latencies = facts.latencies {
             text += HTMLText.section(
                 "Latency",
-                "<p>\(LoadFacts.latencyTitle) one. Failed requests stand apart.</p>\n"
+                "<p>\(LoadFacts.latencyTitle) one. Failed requests are separate.</p>\n"
                     + self.table(latencies) + latencyCharts)
         }
         if result.hasViewers {

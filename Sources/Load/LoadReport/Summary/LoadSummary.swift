@@ -35,7 +35,7 @@ package struct LoadSummary {
             leads.map { TextLayout.wrapped($0, width: width, hangingIndent: 2) + "\n" }.joined()
         ]
         let warnings = result.warnings
-        if !warnings.isEmpty { sections.append(list("Beware", warnings)) }
+        if !warnings.isEmpty { sections.append(list("Warnings", warnings)) }
         sections.append(rows("Test plan", facts.asked))
         sections.append(rows("Results", facts.achieved) + series)
         if let latencies = facts.latencies { sections.append(table(latencies)) }

@@ -69,7 +69,7 @@ struct LifeHistory {
                 Issue.record("seed \(seed): \(error); \(tail)")
                 throw error
             }
-            log.append("refused: \(failure.code)")
+            log.append("rejected: \(failure.code)")
         }
         try await fixture.fold()
     }

@@ -51,7 +51,7 @@ extension QueueModel {
             return .exactly(.nothing)
         case .due:
             for work in jobs.keys { jobs[work]?.isDelayed = false }
-            coolingOrigins = []
+            originsInCooldown = []
             faultySites = []
             return .exactly(.nothing)
         }
@@ -68,16 +68,16 @@ extension QueueModel {
             && job.priority != Job.paused
         {
             let site = site(of: work)
-            let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
+            let isInCooldown = origin(of: work).map(originsInCooldown.contains) ?? false
             // A verification asks nothing of the origin; whether it waits all the same is not said. Nor is what
             // has gone to a mirror.
             guard wanted.isEmpty || wanted.contains(site), queues[site] != .paused,
                 !faultySites.contains(site), catalogs[work.catalog]?.isHeldBack == false,
-                !isCooling || work.kind == .verify || hasMirror(work)
+                !isInCooldown || work.kind == .verify || hasMirror(work)
             else { continue }
             permitted.append(granted(work, attempt: job.attempt + 1))
             sites[work] = site
-            mustGive = mustGive || !isCooling
+            mustGive = mustGive || !isInCooldown
         }
         return .grant(of: permitted, sites: sites, most: most, mustGive: mustGive && most > 0)
     }

@@ -224,7 +224,7 @@ extension QueueModel {
         case .checksumsEnded(let work, let isFailed): checksumsEnded(work, isFailed)
         case .refreshed(let work, let outcome, let code): refreshed(work, outcome, code)
         case .cooldown(let work):
-            if let origin = origin(of: work) { coolingOrigins.insert(origin) }
+            if let origin = origin(of: work) { originsInCooldown.insert(origin) }
         }
         return true
     }

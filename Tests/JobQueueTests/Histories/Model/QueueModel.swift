@@ -12,7 +12,7 @@ struct QueueModel: Equatable, Sendable {
     /// By their numbers; those that were ended are not here.
     var leases: [Int: Lease] = [:]
     /// Origins in cooldown.
-    var coolingOrigins: Set<String> = []
+    var originsInCooldown: Set<String> = []
     /// Sites that could not be written: nothing of them is handed out.
     var faultySites: Set<Int> = []
     /// By site; made with the site's first catalog.
@@ -221,7 +221,8 @@ extension QueueModel {
 
     /// Whether something waits for time to pass.
     var isWaiting: Bool {
-        !coolingOrigins.isEmpty || !faultySites.isEmpty || jobs.values.contains(where: \.isDelayed)
+        !originsInCooldown.isEmpty || !faultySites.isEmpty
+            || jobs.values.contains(where: \.isDelayed)
     }
 
     /// Whether a lease holds work.

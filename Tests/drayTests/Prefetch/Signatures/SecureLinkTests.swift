@@ -74,7 +74,7 @@ extension EndToEnd {
             }
         }
 
-        /// However many segments are refused, the manifest is read again once, and nothing is fetched twice.
+        /// However many segments are rejected, the manifest is read again once, and nothing is fetched twice.
         @Test(arguments: [0, 500]) func oneReadRenewsAThousandURLs(valid: Int) async throws {
             let root = try TemporaryDirectory("origin")
             try Self.write(1_000, in: root)
@@ -161,7 +161,7 @@ extension EndToEnd {
                 wrong, ["--name", "wrong"])
             #expect(try await refused.wait() == .exited(1), "\(refused.errors)")
             #expect(
-                refused.errors.contains("expires at 2100-01-01T00:00:00Z: the origin refuses it"),
+                refused.errors.contains("expires at 2100-01-01T00:00:00Z: the origin rejects it"),
                 "\(refused.errors)")
         }
     }

@@ -21,7 +21,7 @@ extension EndToEnd {
             var query: String { state.withLock { Self.query($0.epoch) } }
             var epoch: Int { state.withLock { $0.epoch } }
 
-            /// A URL with an expiry time in the past has expired when it is refused.
+            /// A URL with an expiry time in the past has expired when it is rejected.
             private static func query(_ epoch: Int) -> String {
                 "Expires=\(1_000_000_000 + epoch)&Signature=S3CRET\(epoch)"
             }

@@ -53,7 +53,8 @@ struct InterruptPolicy: Sendable {
             }
         case (_, .signal(let number, _)): return decide(.pass(signal: number))
         case (.asking, .answer(.none)): return decide(.detach(signal: SIGINT))
-        case (.asking, .answer(.noTerminal)): return decide(.pass(signal: SIGINT))
+        case (.asking, .answer(.endOfInput)), (.asking, .answer(.noTerminal)):
+            return decide(.pass(signal: SIGINT))
         case (.asking, .answer(.line(let text))): return take(text)
         case (.following, .answer), (.decided, .answer): return .nothing
         }

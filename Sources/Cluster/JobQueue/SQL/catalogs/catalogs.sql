@@ -27,12 +27,12 @@ WHERE id = @catalog::bigint
 -- of that failure code, if one is given, in one of the states; each with the name of its queue.
 SELECT c.id, n.name AS queue FROM catalog c JOIN queue n ON n.id = c.queue_id
 WHERE CASE WHEN @catalog::bigint IS NOT NULL THEN c.id = @catalog
-           WHEN @name::text IS NOT NULL
-               THEN c.name = @name AND (@site::text IS NULL OR c.site_id = ({{siteNamed}}))
+           WHEN @name::text IS NOT NULL THEN c.name = @name
            ELSE EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
                         AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
                         AND (@failure_code::text IS NULL OR a.failure_code = @failure_code)
                         AND {{inStates}}) END
+  AND (@site::text IS NULL OR c.site_id = ({{siteNamed}}))
 ORDER BY c.id
 
 -- name: running

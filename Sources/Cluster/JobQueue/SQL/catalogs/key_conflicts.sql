@@ -10,7 +10,7 @@
     WHERE w.sidecars IS NOT NULL
 
 -- fragment: keyRefused
--- Refuses the assets that `taken` names. There may be millions, so their messages are the facts of
+-- Rejects the assets that `taken` names. There may be millions, so their messages are the facts of
 -- which readers compose them (`RecordedMessage`).
 , changed AS (
     UPDATE asset a SET
@@ -41,13 +41,13 @@ FROM (
 ) AS b
 
 -- name: free
--- Keys that were refused are checked again.
+-- Keys that were rejected are checked again.
 UPDATE asset SET key_taken = false
 WHERE catalog_id = @catalog::bigint AND generation = @generation::int AND key_taken
 
 -- unprepared: refuseHeld
 -- raises: asset.refuse
--- The catalog's keys are locked; @assets is null for all. Refuses each asset one of whose keys
+-- The catalog's keys are locked; @assets is null for all. Rejects each asset one of whose keys
 -- holds another object at the site, or is about to: of another catalog, or of what is under way or
 -- complete of this one. Signatures make no other object; a token may.
 WITH wanted AS NOT MATERIALIZED (
@@ -74,7 +74,7 @@ WITH wanted AS NOT MATERIALIZED (
 -- unprepared: refuseRivals
 -- raises: asset.refuse
 -- @assets is null for all. Of assets that are to be started and want one key for different objects,
--- refuses all but the first and those of its object. Nothing is compared where each name is its
+-- rejects all but the first and those of its object. Nothing is compared where each name is its
 -- asset's key, as of a list without names: names are unique.
 WITH wanted AS NOT MATERIALIZED (
     SELECT id, name, key, url, sidecars FROM asset

@@ -148,7 +148,7 @@ WITH waiting AS MATERIALIZED (
 )
 SELECT count(*) AS assets FROM changed
 
--- unprepared: places
+-- unprepared: targetLanes
 -- The jobs with the lanes where they belong, by origin and priority; null for those that wait. What
 -- a neighbour has stored belongs to the lane of its origin. Manifests are read at once.
 SELECT r.lane, j.id, CASE WHEN n.own_priority >= -1 THEN coalesce(f.origin_id, l.origin_id) END

@@ -17,7 +17,11 @@ SELECT b.id AS asset_id, b.catalog_id, b.state, EXISTS (
 ) AS is_stored
 FROM asset b JOIN catalog e ON e.id = b.catalog_id
 WHERE hashtextextended(b.key, 0) = hashtextextended(n.key, 0) AND b.key = n.key
-  AND e.site_id = n.site_id AND b.state NOT IN ({{assetGone}}, 'new') AND NOT b.key_taken
+  AND e.site_id = n.site_id AND b.state NOT IN ({{assetGone}}, 'new')
+  -- One that was rejected needs what it has stored before, unless the key holds another object.
+  AND (NOT b.key_taken OR b.failure_code <> {{storage.pathConflict}} AND EXISTS (
+      SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
+      WHERE s.asset_id = b.id AND s.ordinal = 0 AND s.part = 0 AND s.key = b.key))
 UNION ALL
 SELECT b.id, b.catalog_id, b.state,
        EXISTS (SELECT FROM result r WHERE r.segment_id = s.id AND r.done)
@@ -101,10 +105,10 @@ WHERE p.lease_id = @lease::uuid AND @job::bigint BETWEEN p.first_id AND p.last_i
   AND EXISTS (SELECT FROM job WHERE lane_id = l.id AND id = @job AND kind = 'purge')
 
 -- name: page
--- The site is locked, and @job of @lane is held. Up to @limit files of the catalog to delete: those
--- that no other job is deleting, of assets that have ended. What is needed again is forgotten where
--- another record says that it is stored; else whatever needs it takes it over. Answers also the asset
--- of each file that is not deleted now, without a file.
+-- The site is locked, and @job of @lane is held. Up to @limit files of the catalog to delete, in the order in
+-- which they were recorded, manifests first: those that no other job is deleting, of assets that have ended.
+-- What is needed again is forgotten where another record says that it is stored; else whatever needs it takes it
+-- over. Answers also the asset of each file that is not deleted now, without a file.
 WITH next AS MATERIALIZED (
     SELECT f.id, f.site_id, f.asset_id, f.key, f.key = {{bodiesKey}} AS is_of_bodies
     FROM unneeded_file f

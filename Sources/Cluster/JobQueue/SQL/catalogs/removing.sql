@@ -218,9 +218,11 @@ WHERE NOT (SELECT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = l.id))
 GROUP BY l.catalog_id ORDER BY l.catalog_id
 
 -- name: finish
--- raises: asset.purged, directory.settle, catalog.start
+-- raises: asset.purged, directory.settle, directory.rewrite, catalog.start
 -- The catalog's lock is held. Those of @assets whose last file is gone are removed. Their directories get their
--- SHA256SUMS written, and the fold that follows ends the catalog after the last of them. An interrupted catalog
+-- SHA256SUMS written, and the fold that follows ends the catalog after the last of them. One that is there names
+-- files that are gone: it is written again although other assets of its directory are paused or wait, once the
+-- last of its removals that make progress has ended. An interrupted catalog
 -- ends too once it has no interrupted asset. Earlier failures of checksum files no longer count.
 WITH over AS MATERIALIZED (
     SELECT a.id, a.directory_id, {{isCounted}} AS is_counted
@@ -243,24 +245,37 @@ WITH over AS MATERIALIZED (
 ), ended AS MATERIALIZED (
     SELECT directory_id, count(*) FILTER (WHERE is_counted) AS counted FROM over
     GROUP BY directory_id
+), outdated AS MATERIALIZED (
+    SELECT b.id FROM ended e JOIN directory b ON b.id = e.directory_id
+    WHERE b.unsettled > e.counted AND b.checksum_state IS NOT NULL
+      -- Looked up by the directory: as a join it would read all assets that are being removed, for each page.
+      -- Those whose files could not be deleted make progress once a file is due again.
+      AND (SELECT a.id FROM asset a
+           WHERE a.directory_id = b.id AND a.is_purging AND a.id NOT IN (SELECT id FROM over)
+             AND (a.failure_code IS NULL OR EXISTS (
+                 SELECT FROM unneeded_file f WHERE f.asset_id = a.id AND f.due_at <= now()))
+           LIMIT 1) IS NULL
 ), directories AS (
     UPDATE directory d SET unsettled = greatest(b.unsettled - e.counted, 0),
-        checksum_state = CASE WHEN b.unsettled <= e.counted THEN 'due' ELSE d.checksum_state END
-    FROM ended e JOIN directory b ON b.id = e.directory_id
+        checksum_state = CASE WHEN b.unsettled <= e.counted OR o.id IS NOT NULL THEN 'due'
+                              ELSE d.checksum_state END
+    FROM ended e JOIN directory b ON b.id = e.directory_id LEFT JOIN outdated o ON o.id = b.id
     WHERE d.id = e.directory_id
-    RETURNING d.id, d.unsettled, b.unsettled AS before
+    RETURNING d.id, d.unsettled, b.unsettled AS before,
+              d.unsettled = 0 OR o.id IS NOT NULL AS is_due
 ), checksum_jobs AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              directory_id, kind)
     SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'checksums'
-    FROM directories d, catalog c WHERE d.unsettled = 0 AND c.id = @catalog::bigint
+    FROM directories d, catalog c WHERE d.is_due AND c.id = @catalog::bigint
       AND {{keepsFiles}}
 ), counted AS (
     UPDATE catalog c SET
         assets = c.assets - n.counted,
+        -- Directories with assets that have not ended count already.
         checksums_outstanding = c.checksums_outstanding
             + (SELECT count(*) FROM directories
-               WHERE unsettled = 0 AND before = 0 AND {{keepsFiles}}),
+               WHERE is_due AND (before = 0 OR unsettled > 0) AND {{keepsFiles}}),
         checksums_failed = CASE WHEN c.assets <= n.counted THEN 0 ELSE c.checksums_failed END,
         state = CASE WHEN n.resumes THEN 'running' ELSE c.state END,
         started_at = CASE WHEN n.resumes THEN now() ELSE c.started_at END,

@@ -190,7 +190,7 @@ WITH due AS MATERIALIZED (
 
 -- unprepared: refuseFetches
 -- raises: asset.refuse
--- Refuses assets whose titles were fetched to the site as often as they may be in a period, like
+-- Rejects assets whose titles were fetched to the site as often as they may be in a period, like
 -- `refuseSites`.
 WITH wanted AS MATERIALIZED (
     SELECT a.id, a.title, c.site_id, r.most, r.seconds,
@@ -216,7 +216,7 @@ WITH wanted AS MATERIALIZED (
 ), {{refused}}
 
 -- name: rejections
--- Counts the assets that a start has just refused because of their rights, with the reason of one of them.
+-- Counts the assets that a start has just rejected because of their rights, with the reason of one of them.
 SELECT count(*) AS assets, min(failure_message) AS reason FROM asset
 WHERE id = ANY(@assets::bigint[]) AND state = 'failed' AND failure_code = ANY(@codes::text[])
 

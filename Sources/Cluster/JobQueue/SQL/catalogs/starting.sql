@@ -266,7 +266,7 @@ WITH fresh AS MATERIALIZED (
 
 -- unprepared: fileSegments
 -- A file asset that was never started is one segment; it may have been interrupted before its first
--- start, or refused because of its key.
+-- start, or rejected because of its key.
 INSERT INTO segment (asset_id, origin_id, ordinal, role, url, key, expected_bytes, expected_sha256,
                      expected_digests)
 SELECT id, origin_id, 0, 'file', url, key, expected_bytes, expected_sha256, expected_digests
@@ -463,7 +463,8 @@ FROM waiting ORDER BY id
 -- unprepared: totals
 -- raises: catalog.start, catalog.finished, catalog.gaveUp, catalog.cancel, directory.settle
 -- Counts again what is under way by directory and in all; a SHA256SUMS that is about to be written
--- in a directory with something under way waits until that has ended. Tallies without an asset go:
+-- in a directory with something under way waits until that has ended, unless it names files that are
+-- deleted. Tallies without an asset go:
 -- the assets, which are counted in the same snapshot, have what they add, and the SHA256SUMS of a
 -- directory that they end is written. The others, and those that come later, are added by the next
 -- fold, which waits for the catalog's lock. The catalog runs, or has ended when nothing is lacking.
@@ -480,6 +481,9 @@ WITH tallies AS MATERIALIZED (
     WHERE catalog_id = @catalog AND generation = @generation
       AND state IN ({{assetUnsettled}}, {{assetPurging}})
     GROUP BY directory_id
+), outdated AS MATERIALIZED (
+    SELECT id FROM directory
+    WHERE catalog_id = @catalog AND unsettled > 0 AND checksum_state = 'due'
 ), ended AS MATERIALIZED (
     SELECT d.id FROM directory d
     JOIN (SELECT directory_id, sum(ended) AS n FROM tallies GROUP BY directory_id) AS e
@@ -495,12 +499,14 @@ WITH tallies AS MATERIALIZED (
     DELETE FROM job USING lane l, counted
     WHERE l.catalog_id = @catalog AND l.rank IN (0, 1, 4) AND job.lane_id = l.id
       AND job.directory_id = counted.directory_id
+      AND job.directory_id NOT IN (SELECT id FROM outdated)
     RETURNING job.lane_id, job.id
 ), notified AS (
     {{noteCancelled}}
 ), early_delayed AS (
     DELETE FROM delayed_job d USING counted
     WHERE d.catalog_id = @catalog AND d.directory_id = counted.directory_id
+      AND d.directory_id NOT IN (SELECT id FROM outdated)
 ), directories AS (
     UPDATE directory d SET unsettled = coalesce(c.unsettled, 0),
         checksum_state = CASE WHEN d.id IN (SELECT id FROM ended) THEN 'due'
@@ -534,7 +540,8 @@ UPDATE catalog c SET
             UNION ALL
             SELECT directory_id FROM delayed_job
             WHERE catalog_id = @catalog AND directory_id IS NOT NULL
-        ) AS s WHERE s.directory_id NOT IN (SELECT directory_id FROM counted)) ELSE 0 END,
+        ) AS s WHERE s.directory_id NOT IN (SELECT directory_id FROM counted)
+            OR s.directory_id IN (SELECT id FROM outdated)) ELSE 0 END,
     checksums_failed = 0
 FROM (
     SELECT count(*) AS assets,

@@ -250,7 +250,7 @@ WITH running AS MATERIALIZED (
     SELECT s.*, w.name AS worker, greatest(w.last_seen, s.granted_at) AS reported_at,
            coalesce(w.active_transfers, 0) AS active_transfers,
            o.url, o.cooldown_until, o.cooldown_reason,
-           coalesce(o.cooldown_until > now(), false) AS is_cooling, {{hasLimit}} AS has_limit
+           coalesce(o.cooldown_until > now(), false) AS in_cooldown, {{hasLimit}} AS has_limit
     FROM ({{heldSpans}}) AS s
     LEFT JOIN worker w ON w.id = s.worker_id
     LEFT JOIN origin o ON o.id = s.origin_id AND o.id <> 0
@@ -263,7 +263,7 @@ WITH running AS MATERIALIZED (
           AND h.reported_at > now() - interval '6 seconds'
           -- A worker may hold jobs that no limit lets it begin.
           AND NOT (h.active_transfers = 0 AND h.granted_at < now() - interval '3 seconds'
-                   AND (r.is_limited OR h.is_cooling OR h.has_limit)))
+                   AND (r.is_limited OR h.in_cooldown OR h.has_limit)))
 ), lost AS MATERIALIZED (
     SELECT h.catalog_id, h.lease_id, h.worker,
            -- One that holds a job that is tried alone is swept a lease's time later.
@@ -275,7 +275,7 @@ WITH running AS MATERIALIZED (
 ), busy_origins AS MATERIALIZED (
     -- In a cooldown, or with a limit that workers use.
     SELECT o.id, o.url, o.cooldown_until, o.cooldown_reason,
-           coalesce(o.cooldown_until > now(), false) AS is_cooling,
+           coalesce(o.cooldown_until > now(), false) AS in_cooldown,
            n.is_used AND {{hasLimit}} AS is_limited
     FROM (
         SELECT id, bool_or(is_used) AS is_used FROM (
@@ -288,17 +288,17 @@ WITH running AS MATERIALIZED (
     JOIN origin_limit m ON m.id = n.id
 ), unwell AS MATERIALIZED (
     SELECT l.catalog_id, l.id AS lane_id, o.url, o.cooldown_until, o.cooldown_reason,
-           o.is_cooling, o.is_limited
+           o.in_cooldown, o.is_limited
     FROM busy_origins o
     JOIN lane l ON l.origin_id = o.id AND l.ready_since IS NOT NULL
     JOIN idle i ON i.id = l.catalog_id
-    WHERE o.is_cooling OR o.is_limited
+    WHERE o.in_cooldown OR o.is_limited
 ), origins AS MATERIALIZED (
     -- That jobs wait for.
-    SELECT catalog_id, url, cooldown_until, cooldown_reason, is_cooling, is_limited
+    SELECT catalog_id, url, cooldown_until, cooldown_reason, in_cooldown, is_limited
     FROM unwell n WHERE {{hasJobs}}
     UNION ALL
-    SELECT h.catalog_id, h.url, h.cooldown_until, h.cooldown_reason, h.is_cooling, h.has_limit
+    SELECT h.catalog_id, h.url, h.cooldown_until, h.cooldown_reason, h.in_cooldown, h.has_limit
     FROM held h JOIN idle i ON i.id = h.catalog_id
     WHERE h.url IS NOT NULL AND h.expires_at > now()
       AND h.reported_at > now() - interval '6 seconds'
@@ -306,14 +306,14 @@ WITH running AS MATERIALIZED (
     SELECT catalog_id, (array_agg(worker ORDER BY ends_at))[1] AS worker,
            count(DISTINCT lease_id) AS leases, min(ends_at) AS ends_at
     FROM lost GROUP BY catalog_id
-), cooling AS MATERIALIZED (
+), cooldowns AS MATERIALIZED (
     SELECT catalog_id, (array_agg(url ORDER BY cooldown_until))[1] AS url,
            (array_agg(cooldown_reason ORDER BY cooldown_until))[1] AS reason,
            count(DISTINCT url) AS origins, min(cooldown_until) AS ends_at
-    FROM origins WHERE is_cooling GROUP BY catalog_id
+    FROM origins WHERE in_cooldown GROUP BY catalog_id
 ), full_origins AS MATERIALIZED (
     SELECT catalog_id, min(url) AS url, count(DISTINCT url) AS origins
-    FROM origins WHERE is_limited AND NOT is_cooling GROUP BY catalog_id
+    FROM origins WHERE is_limited AND NOT in_cooldown GROUP BY catalog_id
 ), paused AS MATERIALIZED (
     SELECT a.catalog_id, count(*) AS assets
     FROM idle i JOIN asset a ON a.catalog_id = i.id
@@ -332,7 +332,7 @@ WITH running AS MATERIALIZED (
         SELECT FROM (
             SELECT id AS lane_id FROM lane
             WHERE catalog_id = i.id AND ready_since IS NOT NULL AND origin_id NOT IN (
-                SELECT id FROM busy_origins WHERE is_cooling OR is_limited)
+                SELECT id FROM busy_origins WHERE in_cooldown OR is_limited)
             LIMIT 4096
         ) AS n
         WHERE {{hasJobs}} LIMIT 1
@@ -406,7 +406,7 @@ CROSS JOIN LATERAL (
     FROM silent s WHERE s.catalog_id = i.id
     UNION ALL
     SELECT 'originCooldown', o.url, o.reason, o.origins, o.ends_at
-    FROM cooling o WHERE o.catalog_id = i.id
+    FROM cooldowns o WHERE o.catalog_id = i.id
     UNION ALL
     SELECT 'originLimit', o.url, NULL, o.origins, NULL
     FROM full_origins o WHERE o.catalog_id = i.id

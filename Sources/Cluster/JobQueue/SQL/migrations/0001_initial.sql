@@ -476,6 +476,7 @@ CREATE INDEX asset_by_catalog_paused ON asset (catalog_id) WHERE is_paused;
 CREATE INDEX asset_by_catalog_paused_transfers ON asset (catalog_id) WHERE paused_transfers > 0;
 CREATE INDEX asset_by_catalog_awaiting ON asset (catalog_id) WHERE awaits_neighbour;
 CREATE INDEX asset_by_catalog_purging ON asset (catalog_id, id) WHERE is_purging;
+CREATE INDEX asset_by_directory_purging ON asset (directory_id) WHERE is_purging;
 CREATE INDEX asset_by_catalog_sidecars ON asset (catalog_id) WHERE sidecars IS NOT NULL;
 
 CREATE INDEX asset_by_title ON asset (hashtextextended(title, 0)) WHERE title IS NOT NULL;

@@ -336,6 +336,11 @@ WHERE s.id = ANY(@segments::bigint[]) AND a.catalog_id = @catalog::bigint
   AND coalesce(s.expected_sha256, s.expected_digests, s.known_sha256) IS NOT NULL
 ORDER BY s.id
 
+-- name: rejected
+-- Those of the segments whose assets the retry has rejected: nothing of them is fetched.
+SELECT s.id FROM segment s JOIN asset a ON a.id = s.asset_id
+WHERE s.id = ANY(@segments::bigint[]) AND a.key_taken
+
 -- unprepared: rewriteChecksums
 -- raises: directory.rewrite, catalog.start
 -- The catalog's lock is held. The checksum files of these directories are written again, unless that
@@ -363,6 +368,7 @@ SELECT id FROM lacking
 -- earlier try of the same report has queued.
 SELECT s.id FROM unnest(@segments::bigint[], @sha256::text[]) AS u(id, sha256)
 JOIN segment s ON s.id = u.id AND s.known_sha256 = u.sha256
+JOIN asset a ON a.id = s.asset_id AND NOT a.key_taken
 WHERE NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id AND r.done)
 UNION ALL
 SELECT -d.id FROM directory d

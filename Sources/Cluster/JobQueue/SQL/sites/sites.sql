@@ -266,7 +266,8 @@ WITH seen AS (
         fault_ended_at = CASE WHEN l.is_tried AND u.is_sound THEN clock_timestamp()
                               ELSE t.fault_ended_at END,
         fault_retry_at = CASE WHEN l.is_tried AND u.is_sound THEN NULL ELSE t.fault_retry_at END,
-        available_bytes = u.available, seen_at = clock_timestamp()
+        -- A worker that has only tested the site has not read them.
+        available_bytes = coalesce(u.available, t.available_bytes), seen_at = clock_timestamp()
     FROM locked l JOIN seen u ON u.id = l.id
     WHERE t.id = l.id
     RETURNING t.id, l.is_tried AND u.is_sound AS continues

@@ -179,7 +179,7 @@ extension FillAnswer {
                 "\nLogs: \(HumanFormat.count(requests)) requests"
                 + (otherRequests > 0
                     ? ", \(HumanFormat.fixed(share * 100, places: 1)) % of them of no title" : "")
-                + ". Skipped: \(HumanFormat.count(skippedLines)) lines that are no answered GET, "
+                + ". Skipped: \(HumanFormat.count(skippedLines)) lines that are not an answered GET, "
                 + "\(HumanFormat.count(unreadableLines)) of an unknown format.\n"
         }
         if let directory {

@@ -72,7 +72,8 @@ enum FillCheck {
     ) async throws -> FillTitles {
         guard FillSettings.isName(site.site) else {
             throw Failure(
-                .inputField, "plan.json: the site '\(printable(site.site))' is no name of a site",
+                .inputField,
+                "plan.json: the site '\(printable(site.site))' is not the name of a site",
                 hint: "Use the plan.json that `dray plan fill --out` wrote, unchanged.")
         }
         return try await read(ListSource(directory.list(of: site.site), format: .ndjson))

@@ -73,7 +73,7 @@ struct FillDirectory {
             } catch {
                 throw Failure(
                     .inputMalformed,
-                    "this is no plan of `dray plan fill`",
+                    "this is not a plan of `dray plan fill`",
                     hint: "Use the directory that `dray plan fill --out` wrote.")
             }
         }

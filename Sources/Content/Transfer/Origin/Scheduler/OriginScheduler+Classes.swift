@@ -37,7 +37,7 @@ extension OriginScheduler.State {
         for waiting in queue.remove(where: { $0.origin.pace.isSlow }) {
             waiting.origin.lines.skipped.append(waiting)
             wait(waiting.origin, for: .slow, &effects, now: now)
-            if waiting.origin.cooling != nil { review(waiting.origin, &effects, now: now) }
+            if waiting.origin.cooldown != nil { review(waiting.origin, &effects, now: now) }
         }
     }
 

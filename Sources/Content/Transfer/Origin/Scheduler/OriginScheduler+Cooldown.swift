@@ -1,36 +1,36 @@
 /// Cooldowns of origins within a process: those that `Retry-After` asks for, and those that the
 /// coordinator reports.
 extension OriginScheduler.State {
-    mutating func cool(
+    mutating func beginCooldown(
         _ origin: OriginState, forSeconds seconds: Double, _ effects: inout Effects, now: Double
     ) {
         guard seconds > 0 else { return }
-        origin.cooling = (max(now + seconds, origin.cooling?.until ?? 0), now)
+        origin.cooldown = (max(now + seconds, origin.cooldown?.until ?? 0), now)
         noteLimits(of: origin)
         review(origin, &effects, now: now)
     }
 
-    mutating func warm(_ origin: OriginState, _ effects: inout Effects, now: Double) {
-        origin.cooling = nil
+    mutating func endCooldown(_ origin: OriginState, _ effects: inout Effects, now: Double) {
+        origin.cooldown = nil
         noteLimits(of: origin)
         review(origin, &effects, now: now)
     }
 
     /// For a longer wait, in seconds, transfers that have not started are returned.
-    private static let longCooling = 5.0
+    private static let longCooldown = 5.0
 
     /// Keeps an origin waiting during its cooldown; returns false once that is over.
     mutating func waits(
         _ origin: OriginState, _ effects: inout Effects, now: Double
     ) -> Bool {
-        guard let cooling = origin.cooling else { return false }
-        guard cooling.until > now else {
-            origin.cooling = nil
+        guard let cooldown = origin.cooldown else { return false }
+        guard cooldown.until > now else {
+            origin.cooldown = nil
             noteLimits(of: origin)
             return false
         }
-        review(origin, at: cooling.until, &effects)
-        guard cooling.until - now > Self.longCooling else { return true }
+        review(origin, at: cooldown.until, &effects)
+        guard cooldown.until - now > Self.longCooldown else { return true }
         for waiting in origin.lines.remove({ _ in true }) {
             origin.lines.pending -= 1
             waitingCount -= 1
@@ -39,7 +39,7 @@ extension OriginScheduler.State {
             } else {
                 // Returned, it would be redirected here again, which costs its own origin a
                 // request.
-                effects.postponed.append((waiting.transfer, origin.name, cooling.until - now))
+                effects.postponed.append((waiting.transfer, origin.name, cooldown.until - now))
             }
         }
         return true

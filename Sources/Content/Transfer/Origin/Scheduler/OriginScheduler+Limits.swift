@@ -35,7 +35,7 @@ extension OriginScheduler.State {
     }
 
     mutating func noteLimits(of origin: OriginState) {
-        let isLimited = origin.limits != nil || origin.cooling != nil
+        let isLimited = origin.limits != nil || origin.cooldown != nil
         guard isLimited != origin.isLimited else { return }
         origin.isLimited = isLimited
         if isLimited { limited.append(origin) } else { limited.removeAll { $0 === origin } }
@@ -43,9 +43,9 @@ extension OriginScheduler.State {
 
     /// Applies an origin's limits and schedules the next review.
     mutating func review(_ origin: OriginState, _ effects: inout Effects, now: Double) {
-        let isCooling = waits(origin, &effects, now: now)
+        let isInCooldown = waits(origin, &effects, now: now)
         guard let limits = origin.limits else {
-            if !isCooling { markReady(origin, &effects, now: now) }
+            if !isInCooldown { markReady(origin, &effects, now: now) }
             return
         }
         origin.connections.removeClosed(now: now)
@@ -59,7 +59,7 @@ extension OriginScheduler.State {
         }
         if limits.allowsNothing(now) {
             giveBack(origin, &effects, now: now)
-        } else if !origin.lines.skipped.isEmpty, !isCooling {
+        } else if !origin.lines.skipped.isEmpty, !isInCooldown {
             if let next = origin.limits?.pacer?.nextSlot(now: now) {
                 review(origin, at: next, &effects)
             } else {

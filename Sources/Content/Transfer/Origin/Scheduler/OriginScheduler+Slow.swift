@@ -36,7 +36,7 @@ extension OriginScheduler {
             state.waitingCount += 1
             state.classes?.putLast(origin)
             state.wait(origin, for: .slow, &effects, now: now)
-            if origin.cooling != nil { state.review(origin, &effects, now: now) }
+            if origin.cooldown != nil { state.review(origin, &effects, now: now) }
             return (true, effects)
         }
     }

@@ -88,7 +88,7 @@ extension OriginScheduler {
                     }
                 }
                 origin.lines.skipped.append(head)
-                if origin.cooling != nil {
+                if origin.cooldown != nil {
                     review(origin, &batch.effects, now: now)
                 } else if slotClass != .prompt {
                     wait(origin, for: slotClass, on: loop, &batch.effects, now: now)
@@ -195,8 +195,8 @@ extension OriginScheduler {
                 if decision.kind == .raised { effects.wake.formUnion(0..<loops) }
                 markReady(origin, but: loop, &effects, now: now)
             }
-            if release.coolingSeconds > 0 {
-                cool(origin, forSeconds: release.coolingSeconds, &effects, now: now)
+            if release.cooldownSeconds > 0 {
+                beginCooldown(origin, forSeconds: release.cooldownSeconds, &effects, now: now)
             }
             if origin.isLimited {
                 review(origin, &effects, now: now)

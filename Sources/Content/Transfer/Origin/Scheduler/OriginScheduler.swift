@@ -43,7 +43,7 @@ final class OriginScheduler: Sendable {
         var transfer: UInt64
         var ending: Ending
         /// Cooldown that the origin requested with Retry-After, in seconds.
-        var coolingSeconds = 0.0
+        var cooldownSeconds = 0.0
         /// Last observed pace, for this origin and for `home`, the origin of the transfer's own
         /// URL.
         var pace = TransferPace.unknown
@@ -203,11 +203,11 @@ final class OriginScheduler: Sendable {
     var isAnyLimited: Bool { state.withLock { $0.limited.contains { $0.limits != nil } } }
 
     /// Puts origins into cooldown for the given seconds; a longer cooldown stays.
-    func cool(_ origins: [(origin: String, seconds: Double)], now: Double) -> Effects {
+    func beginCooldowns(_ origins: [(origin: String, seconds: Double)], now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
             for (name, seconds) in origins {
-                state.cool(
+                state.beginCooldown(
                     state.origin(named: name, now: now), forSeconds: seconds, &effects, now: now)
             }
             return effects
@@ -216,33 +216,35 @@ final class OriginScheduler: Sendable {
 
     /// Ends cooldowns reported until `reportedAt`, because work for these origins was leased
     /// afterwards.
-    func warm(_ names: Set<String>, reportedUntil reportedAt: Double, now: Double) -> Effects {
+    func endCooldowns(_ names: Set<String>, reportedUntil reportedAt: Double, now: Double)
+        -> Effects
+    {
         state.withLock { state in
             var effects = Effects()
             for name in names {
-                guard let origin = state.origins[name], let cooling = origin.cooling,
-                    cooling.reportedAt <= reportedAt
+                guard let origin = state.origins[name], let cooldown = origin.cooldown,
+                    cooldown.reportedAt <= reportedAt
                 else { continue }
-                state.warm(origin, &effects, now: now)
+                state.endCooldown(origin, &effects, now: now)
             }
             return effects
         }
     }
 
-    func coolingOrigins(now: Double) -> Set<String> {
+    func originsInCooldown(now: Double) -> Set<String> {
         state.withLock { state in
-            Set(state.limited.filter { ($0.cooling?.until ?? 0) > now }.map(\.name))
+            Set(state.limited.filter { ($0.cooldown?.until ?? 0) > now }.map(\.name))
         }
     }
 
     /// True if any origin is in cooldown.
-    var isAnyCooling: Bool { state.withLock { $0.limited.contains { $0.cooling != nil } } }
+    var isAnyInCooldown: Bool { state.withLock { $0.limited.contains { $0.cooldown != nil } } }
 
     /// Returns whether a transfer's request may be sent now.
     func maySend(_ origin: OriginState, _ transfer: UInt64, now: Double) -> (Bool, Effects) {
         state.withLock { state in
             var effects = Effects()
-            if let cooling = origin.cooling, cooling.until > now { return (false, effects) }
+            if let cooldown = origin.cooldown, cooldown.until > now { return (false, effects) }
             guard let limits = origin.limits else { return (true, effects) }
             guard limits.maxActive(now) > 0 else { return (false, effects) }
             let maySend = origin.limits?.pacer?.sent(transfer, now: now) ?? true

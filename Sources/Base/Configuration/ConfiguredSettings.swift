@@ -2,7 +2,7 @@ package import CommandLine
 
 /// Joins a configuration file, the environment and the command line: each takes precedence over the
 /// one before it.
-package struct Configuration: Sendable {
+package struct ConfiguredSettings: Sendable {
     private let file: ConfigurationFile?
     private let environment: [String: String]
     private let tree: CommandTree

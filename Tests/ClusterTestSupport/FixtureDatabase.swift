@@ -1,59 +1,63 @@
-import EventLoop
+package import EventLoop
 import JobQueue
-import Postgres
+package import Postgres
 import Synchronization
-import TestSupport
+package import TestSupport
 
 /// A database of a queue with its open connections, which tests take one after the other.
 ///
 /// Connections of a new database plan every statement again, which takes most of the time of most tests.
-struct FixtureDatabase: Sendable {
-    let url: String
-    let loop: EventLoop
-    let pool: PostgresPool
+package struct FixtureDatabase: Sendable {
+    package let url: String
+    package let loop: EventLoop
+    package let pool: PostgresPool
+    private let template: DatabaseTemplate
     /// Tests that had it.
     private var tests = 1
 
-    /// Those that no test has.
-    private static let idle = Mutex<[FixtureDatabase]>([])
+    /// Those that no test has, by the names of their templates.
+    private static let idle = Mutex<[String: [FixtureDatabase]]>([:])
     /// Deleted rows stay in its tables, and slow down later tests.
     private static let mostTests = 50
 
-    private init() async throws {
-        loop = try EventLoop(name: "queue-tests")
-        url = try await PostgresServer.shared().databaseURL("queue", copying: .queue)
+    private init(_ template: DatabaseTemplate) async throws {
+        self.template = template
+        loop = try EventLoop(name: "fixture")
+        url = try await PostgresServer.shared().databaseURL("fixture", copying: template)
         pool = PostgresPool(
-            PostgresConfiguration.queue(url: url, sessionSettings: JobQueue.sessionSettings),
+            PostgresConfiguration.queue(
+                url: url, applicationName: "dray coordinator",
+                sessionSettings: JobQueue.sessionSettings),
             maximumConnections: 8, on: loop)
     }
 
-    /// Returns one in which nothing has happened.
-    static func take() async throws -> FixtureDatabase {
-        guard var database = idle.withLock({ $0.popLast() }) else {
-            return try await FixtureDatabase()
+    /// Returns one in which nothing has happened. Its template has to `remember`.
+    package static func take(_ template: DatabaseTemplate) async throws -> FixtureDatabase {
+        guard var database = idle.withLock({ $0[template.name]?.popLast() }) else {
+            return try await FixtureDatabase(template)
         }
         database.tests += 1
         return database
     }
 
     /// Empties it for the next test, or removes it if the test changed more than rows.
-    func giveBack() async {
+    package func giveBack() async {
         let isEmpty =
             tests < Self.mostTests
             ? try? await pool.query("SELECT fixture.reset()").firstRow?.bool(0) : false
         guard isEmpty == true else { return await remove() }
-        Self.idle.withLock { $0.append(self) }
+        Self.idle.withLock { $0[template.name, default: []].append(self) }
     }
 
     /// Ends its connections and removes it, as after a test that failed.
-    func remove() async {
+    package func remove() async {
         await pool.shutdown()
         loop.shutdown()
         try? await PostgresServer.shared().drop(databaseAt: url)
     }
 
     /// Lets a new database of a template know what it holds, to return to that.
-    static func remember(_ pool: PostgresPool) async throws {
+    package static func remember(_ pool: PostgresPool) async throws {
         try await pool.withConnection { _ = try await $0.simple(Self.script) }
     }
 
@@ -63,7 +67,15 @@ struct FixtureDatabase: Sendable {
         CREATE FUNCTION fixture.note_change() RETURNS event_trigger LANGUAGE plpgsql
         SECURITY DEFINER AS $$
         BEGIN
-            INSERT INTO fixture.schema_change VALUES (tg_tag);
+            -- Temporary tables are those of a connection, and are used again.
+            IF tg_event = 'sql_drop' THEN
+                INSERT INTO fixture.schema_change
+                SELECT tg_tag FROM pg_event_trigger_dropped_objects() WHERE NOT is_temporary LIMIT 1;
+            ELSE
+                INSERT INTO fixture.schema_change
+                SELECT tg_tag FROM pg_event_trigger_ddl_commands()
+                WHERE schema_name IS DISTINCT FROM 'pg_temp' LIMIT 1;
+            END IF;
         END $$;
         DO $$
         DECLARE
@@ -103,8 +115,9 @@ struct FixtureDatabase: Sendable {
             -- Without the triggers of foreign keys, the order of the tables does not matter.
             PERFORM set_config('session_replication_role', 'replica', true);
             FOR name IN
-                SELECT tablename FROM pg_tables
-                WHERE schemaname = 'dray' AND pg_relation_size(format('dray.%I', tablename)) > 0
+                SELECT relname FROM pg_class
+                WHERE relnamespace = 'dray'::regnamespace AND relkind = 'r'
+                  AND pg_relation_size(oid) > 0
             LOOP
                 EXECUTE format('DELETE FROM dray.%I', name);
                 GET DIAGNOSTICS deleted = ROW_COUNT;

@@ -6,11 +6,11 @@ import Synchronization
 /// Origins in cooldown, as this coordinator last read them. Safe from any thread.
 ///
 /// Every answer to a worker carries them, so none of them costs a query.
-final class CoolingOrigins: Sendable {
+final class CurrentCooldowns: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     private struct Entry {
-        var origin: CoolingOrigin
+        var origin: CurrentCooldown
         var end: Instant
         /// Time of the first read of a cooldown of this length.
         var updatedAt: Instant
@@ -19,7 +19,7 @@ final class CoolingOrigins: Sendable {
     private struct State {
         var entries: [Entry] = []
         var changes = 0
-        var version = CoolingOrigins.version(of: [])
+        var version = CurrentCooldowns.version(of: [])
     }
 
     private let state = Mutex(State())
@@ -31,13 +31,13 @@ final class CoolingOrigins: Sendable {
 
     /// Stores the database's list, with seconds from now; returns true if a cooldown is new or
     /// longer.
-    func set(_ cooling: [CoolingOrigin]) -> Bool {
+    func set(_ cooldowns: [CurrentCooldown]) -> Bool {
         let now = Instant.now
         let hasChanged = state.withLock { state in
             let known = Dictionary(state.entries.map { ($0.origin.origin, $0) }) { first, _ in first
             }
             var hasChanged = false
-            state.entries = cooling.map { origin in
+            state.entries = cooldowns.map { origin in
                 var entry = Entry(
                     origin: origin, end: now + .seconds(origin.seconds), updatedAt: now)
                 if let old = known[origin.origin], old.origin.until >= origin.until {
@@ -47,7 +47,7 @@ final class CoolingOrigins: Sendable {
                 }
                 return entry
             }
-            state.version = Self.version(of: cooling)
+            state.version = Self.version(of: cooldowns)
             if hasChanged { state.changes += 1 }
             return hasChanged
         }
@@ -72,22 +72,22 @@ final class CoolingOrigins: Sendable {
 
     private func answer(where isMeant: (Entry) -> Bool) -> [OriginCooldown]? {
         let now = Instant.now
-        let cooling = state.withLock { $0.entries }.filter { $0.end > now && isMeant($0) }
-        guard !cooling.isEmpty else { return nil }
-        return cooling.map { entry in
+        let cooldowns = state.withLock { $0.entries }.filter { $0.end > now && isMeant($0) }
+        guard !cooldowns.isEmpty else { return nil }
+        return cooldowns.map { entry in
             OriginCooldown(origin: entry.origin.origin, seconds: (entry.end - now) / .seconds(1))
         }
     }
 
     /// All cooldowns, with the version of the list.
-    var list: CoolingList {
-        CoolingList(version: state.withLock { $0.version }, cooling: answer ?? [])
+    var list: CooldownList {
+        CooldownList(version: state.withLock { $0.version }, cooldowns: answer ?? [])
     }
 
     /// Returns a hash of the list that is equal at all coordinators (FNV-1a, 64 bits).
-    private static func version(of cooling: [CoolingOrigin]) -> String {
+    private static func version(of cooldowns: [CurrentCooldown]) -> String {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        let texts = cooling.map { "\($0.origin) \($0.until)\n" }.sorted()
+        let texts = cooldowns.map { "\($0.origin) \($0.until)\n" }.sorted()
         for byte in texts.joined().utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         return String(hash, radix: 16)
     }
