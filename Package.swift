@@ -74,7 +74,7 @@ let package = Package(
         // Platform. Thin Swift over one C library each. Nothing else imports a C… module.
         library("Platform/EventLoop", ["CLinux"], isOptimized: true),
         library("Platform/FileSystem", ["CLinux"], isOptimized: true),
-        library("Platform/Digest", ["CCrypto"]),
+        library("Platform/Digest", ["CCrypto", "EventLoop"], isOptimized: true),
         library("Platform/Curl", ["CCurl", "EventLoop"]),
         library("Platform/Postgres", ["CPostgres", "EventLoop"], isOptimized: true),
         library("Platform/HTTP1", isOptimized: true),

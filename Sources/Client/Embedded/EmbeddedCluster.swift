@@ -1,5 +1,6 @@
 import Coordinator
 import CoordinatorClient
+import EventLoop
 import Glibc
 import JobQueue
 package import Model
@@ -185,7 +186,7 @@ private final class CoordinatorRunner: Service {
             port: configuration.port, token: token, queue: queue, tls: configuration.tls,
             rates: RequestRates(token: nil))
         // PostgreSQL shares the cores, and each session plans its own statements.
-        settings.usualDatabaseConnections = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 1, 3)
+        settings.usualDatabaseConnections = max(UsableCPUs.count + 1, 3)
         settings.webhookAddresses = configuration.addressPolicy
         let coordinator = try Coordinator(settings)
         do {

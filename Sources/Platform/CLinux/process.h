@@ -68,3 +68,14 @@ static inline int64_t dray_allocated_bytes(void) {
     const struct mallinfo2 found = mallinfo2();
     return (int64_t)(found.uordblks + found.hblkhd);
 }
+
+/// Returns the number of CPUs that this thread may run on (sched_getaffinity(2)), or 0 if the kernel has more than it
+/// has room for. glibc's wrapper and its macros need _GNU_SOURCE.
+static inline int dray_usable_cpus(void) {
+    unsigned long masks[1024 / sizeof(unsigned long)] = {0};
+    const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof masks, masks);
+    int count = 0;
+    for (size_t i = 0; bytes > 0 && i < sizeof masks / sizeof masks[0]; i++)
+        count += __builtin_popcountl(masks[i]);
+    return count;
+}

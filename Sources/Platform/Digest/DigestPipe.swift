@@ -1,4 +1,5 @@
 import Dispatch
+import EventLoop
 import Glibc
 import Synchronization
 
@@ -73,7 +74,7 @@ private final class HashingLine: Sendable {
     private static let count = Atomic<Int>(0)
     /// A single core has no other to hash on.
     private static let most: Int = {
-        let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+        let cores = UsableCPUs.count
         return cores > 1 ? min(cores, 16) : 0
     }()
 

@@ -1,5 +1,7 @@
 /// Several digests of the same bytes, as they arrive: always SHA-256, and others on request.
 ///
+/// A message may consist of parts, each with a SHA-256 of its own.
+///
 /// Used by one thread at a time; it may move between threads. Nothing is allocated for a block.
 package struct DigestSet: ~Copyable, Sendable {
     /// Nil while the pipe has them.
@@ -7,12 +9,28 @@ package struct DigestSet: ~Copyable, Sendable {
     private var pipe: DigestPipe?
     /// A short message that is hashed with others once it is complete.
     private var collected: ShortMessage?
+    /// True after `beginParts`.
+    package private(set) var hasParts = false
 
     /// - Parameter algorithms: Those in addition to SHA-256; unavailable ones are omitted.
     package init(_ algorithms: some Collection<DigestAlgorithm> = []) {
         hashers = DigestHashers(algorithms)
         pipe = nil
         collected = nil
+    }
+
+    /// Continues the SHA-256 of a message whose first bytes are hashed; nil without SHA instructions.
+    package init?(resuming state: SHA256State) {
+        hashers = DigestHashers(resuming: state)
+        pipe = nil
+        collected = nil
+        if hashers == nil { return nil }
+    }
+
+    /// Makes the message one of parts, before its first byte: `finishPart` returns their digests.
+    package mutating func beginParts() {
+        hasParts = true
+        withHashers { $0.beginParts() }
     }
 
     /// Hashes on another thread from now on, unless all cores are busy with hashing. Worth its half
@@ -46,6 +64,24 @@ package struct DigestSet: ~Copyable, Sendable {
     /// Returns the SHA-256 of the bytes so far; more may follow.
     package mutating func sha256SoFar() -> SHA256Digest { withHashers { $0.sha256SoFar() } }
 
+    /// Returns the SHA-256 of the bytes since the start or the last `finishPart`, then starts the next
+    /// part.
+    ///
+    /// Requires `beginParts`. Cheapest where the part began and ends at a multiple of 64
+    /// bytes.
+    package mutating func finishPart() -> SHA256Digest {
+        withHashers {
+            guard let digest = $0.finishPart() else {
+                preconditionFailure("a message without parts")
+            }
+            return digest
+        }
+    }
+
+    /// Returns the state of the message so far, if SHA-256 is its only digest and can continue from
+    /// there: after whole blocks of a message of parts, with SHA instructions.
+    package mutating func state() -> SHA256State? { withHashers { $0.state() } }
+
     /// Returns the digests of all bytes since the start or the last `finish`, then starts over.
     package mutating func finish() -> (sha256: SHA256Digest, others: [ExpectedDigest]) {
         withHashers { $0.finish() }
@@ -59,7 +95,7 @@ package struct DigestSet: ~Copyable, Sendable {
 
 /// The digests of a `DigestSet`. Used by one thread at a time; it may move between threads.
 struct DigestHashers: ~Copyable, Sendable {
-    private var sha256 = SHA256Hasher()
+    private var sha256 = PartedSHA256.whole(SHA256Hasher())
     private var others: [StreamDigest]
     private var crc32c: CRC32C?
     private var checksums: [(algorithm: DigestAlgorithm, crc: TableCRC)]
@@ -87,7 +123,22 @@ struct DigestHashers: ~Copyable, Sendable {
 
     mutating func apply<Value>(_ body: (inout DigestHashers) -> Value) -> Value { body(&self) }
 
-    func sha256SoFar() -> SHA256Digest { sha256.soFar() }
+    init?(resuming state: SHA256State) {
+        guard let resumed = PartedSHA256.resuming(state) else { return nil }
+        (checksums, others) = ([], [])
+        sha256 = resumed
+    }
+
+    mutating func state() -> SHA256State? {
+        guard others.isEmpty, checksums.isEmpty, crc32c == nil else { return nil }
+        return sha256.state()
+    }
+
+    mutating func beginParts() { sha256 = .parted() }
+
+    mutating func finishPart() -> SHA256Digest? { sha256.finishPart() }
+
+    mutating func sha256SoFar() -> SHA256Digest { sha256.soFar() }
 
     mutating func finish() -> (sha256: SHA256Digest, others: [ExpectedDigest]) {
         var digests = others.compactMap { $0.finish() }

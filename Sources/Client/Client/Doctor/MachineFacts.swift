@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 import Model
 import Services
@@ -6,6 +7,7 @@ import Services
 package struct MachineFacts: Codable, Sendable, Hashable {
     /// Name, release and architecture of the kernel.
     package var kernel = ""
+    /// Those that this process may use.
     package var cores = 0
     package var memoryBytes: Int64?
     /// Hard limit of open descriptors; each process of Dray raises its soft limit to it.
@@ -35,7 +37,7 @@ package struct MachineFacts: Codable, Sendable, Hashable {
                 text(of: &system.sysname), text(of: &system.release), text(of: &system.machine),
             ].joined(separator: " ")
         }
-        facts.cores = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
+        facts.cores = UsableCPUs.count
         let memory = line(of: "\(root)/proc/meminfo", beginning: "MemTotal:")
         facts.memoryBytes = memory.flatMap { Int64($0[1]) }.map { $0 << 10 }
         facts.openFiles = Int64(min(OpenFiles.limits.hard, UInt64(Int32.max)))

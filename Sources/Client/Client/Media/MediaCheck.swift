@@ -1,6 +1,7 @@
 import API
 package import CommandLine
 import CoordinatorClient
+import EventLoop
 import Glibc
 import Model
 import Rendering
@@ -45,7 +46,7 @@ package struct MediaCheck: Sendable {
         }
     }
 
-    private static let atATime = min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 4)
+    private static let atATime = min(UsableCPUs.count, 4)
     private let probe: MediaProbe
 
     /// Finds ffprobe if the option is set; prints a note and returns nil if it is missing.

@@ -102,18 +102,20 @@ extension FetchTransfers {
         if let bytes { try work.storage.require(bytes: bytes) }
         let object = try work.storage.receiving.createTemporary(
             lease: work.lease, job: job.id, key: work.fetch.key, reservingBytes: bytes)
-        if let bytes { stream(object, bytes, of: work) }
+        // Until then it may become the first part of a file of several workers.
+        if let bytes { stream(object, bytes, kept: split.partBytes, of: work) }
         return object
     }
 
     /// Sends a large body to its bucket while it arrives.
     private func stream(
-        _ object: PendingObject, _ bytes: Int64, from written: Int64 = 0, of work: Assignment
+        _ object: PendingObject, _ bytes: Int64, from written: Int64 = 0, kept: Int64 = 0,
+        of work: Assignment
     ) {
         guard case .bucket(let storage) = work.storage else { return }
         let leased = work.leased
         storage.stream(
-            object, bytes: bytes, written: written, by: partials.attempt(at: work)
+            object, bytes: bytes, written: written, kept: kept, by: partials.attempt(at: work)
         ) {
             held.isWanted(leased)
         }

@@ -1,4 +1,5 @@
 import API
+import EventLoop
 import Glibc
 import Model
 import Synchronization
@@ -18,8 +19,8 @@ final class WorkTally: Sendable {
     /// Creates a tally; `countsCPU` must be true only if the process does nothing but this worker's
     /// work.
     init(connections: Int, countsCPU: Bool) {
-        let cores = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
-        state = Mutex(State(done: WorkDone(connections: connections, cores: cores)))
+        state = Mutex(
+            State(done: WorkDone(connections: connections, cores: UsableCPUs.count)))
         self.countsCPU = countsCPU
         runs = RunTally(connections: connections)
     }

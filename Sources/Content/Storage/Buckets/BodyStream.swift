@@ -1,5 +1,6 @@
 internal import Digest
 import Model
+internal import S3
 import Synchronization
 
 /// The progress of a body that is sent to a bucket while it is received. Safe from any thread.
@@ -9,30 +10,41 @@ import Synchronization
 final class BodyStream: Sendable {
     private struct State {
         var writtenBytes: Int64
+        /// Digests of the parts that were hashed while they arrived, by their index.
+        var hashes: [Int: PartHash] = [:]
+        /// ETags of the parts that the bucket has, by their index.
+        var tags: [Int: String] = [:]
+        /// Number of the first parts that it has without a gap.
+        var sentCount = 0
         var isCancelled = false
         var waiting: (bytes: Int64, continuation: CheckedContinuation<Bool, Never>)?
         var task: Task<Result<SentBody, Failure>, Never>?
     }
 
     let totalBytes: Int64
+    let parts: PartBoundaries
+    /// Bytes from which on the start of the file is not needed for anything but this upload.
+    private let keptBytes: Int64
     private let state: Mutex<State>
-    /// Nil for a body with bytes of an earlier attempt.
-    private let hashes: PartHashes?
     private let abort: @Sendable () async -> Void
+    private let noteSent: @Sendable () -> Void
 
     /// - Parameters:
     ///   - writtenBytes: Bytes of an earlier attempt.
     ///   - partBytes: Bytes of each part.
+    ///   - keptBytes: No start is released before so many bytes have arrived.
+    ///   - noteSent: Called after each part that the bucket has. May block.
     ///   - abort: Removes what was sent.
     init(
-        totalBytes: Int64, writtenBytes: Int64, partBytes: Int64,
-        abort: @escaping @Sendable () async -> Void
+        totalBytes: Int64, writtenBytes: Int64, partBytes: Int64, keptBytes: Int64,
+        noteSent: @escaping @Sendable () -> Void, abort: @escaping @Sendable () async -> Void
     ) {
         self.totalBytes = totalBytes
+        parts = PartBoundaries(totalBytes: totalBytes, partBytes: partBytes)
+        self.keptBytes = keptBytes
+        self.noteSent = noteSent
         self.abort = abort
         state = Mutex(State(writtenBytes: writtenBytes))
-        hashes =
-            writtenBytes == 0 ? PartHashes(totalBytes: totalBytes, partBytes: partBytes) : nil
     }
 
     /// Starts to send; `body` waits for bytes.
@@ -41,17 +53,64 @@ final class BodyStream: Sendable {
         state.withLock { $0.task = task }
     }
 
-    /// Records bytes that the file has now, and hashes them for their part.
-    func wrote(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
-        let isNext = state.withLock { !$0.isCancelled && $0.writtenBytes == offset }
-        // Without the lock of the state, because the sender must not wait for the digest.
-        if isNext { hashes?.update(bytes) }
+    /// Records the digest of a part, before its last bytes are written.
+    func hashed(_ index: Int, _ hash: PartHash) { state.withLock { $0.hashes[index] = hash } }
+
+    /// Returns the SHA-256 of a part whose bytes are written, in hex; nil if it was not hashed.
+    func sha256(ofPart index: Int) -> String? {
+        state.withLock { $0.hashes[index] }?.digest.description
+    }
+
+    /// Begins to send to an upload that has the first parts already.
+    func begin(having parts: [UploadedPart]) {
+        state.withLock { state in
+            state.tags = [:]
+            for (index, part) in parts.enumerated() { state.tags[index] = part.etag }
+            state.sentCount = parts.count
+        }
+    }
+
+    /// Records that the bucket has a part.
+    func sent(_ index: Int, etag: String) {
+        state.withLock { state in
+            state.tags[index] = etag
+            while state.tags[state.sentCount] != nil { state.sentCount += 1 }
+        }
+        noteSent()
+    }
+
+    /// Returns the longest start within the first `bytes` that is sent, and after which the digest of
+    /// the body can continue; nil if there is none, or the file still needs it.
+    func sentStart(within bytes: Int64 = .max) -> SentStart? {
+        let found = state.withLock {
+            state -> (state: SHA256State, tags: [Int: String], count: Int)? in
+            // Another stream may send the file now.
+            guard !state.isCancelled, min(bytes, state.writtenBytes) >= keptBytes else {
+                return nil
+            }
+            // A body is complete once its digest is compared, not once its last part is sent.
+            let count = Int(
+                min(
+                    Int64(state.sentCount), bytes / parts.partBytes,
+                    (totalBytes - 1) / parts.partBytes))
+            guard count > 0, let hashed = state.hashes[count - 1]?.state else { return nil }
+            return (hashed, state.tags, count)
+        }
+        return found.map { found in
+            SentStart(
+                state: found.state,
+                tags: SentStart.digest(ofTags: (0..<found.count).compactMap { found.tags[$0] }))
+        }
+    }
+
+    /// Records bytes that the file has now.
+    func wrote(_ count: Int, at offset: Int64) {
         let woken = state.withLock { state -> (CheckedContinuation<Bool, Never>, Bool)? in
-            guard isNext, offset == state.writtenBytes else {
+            guard !state.isCancelled, offset == state.writtenBytes else {
                 state.isCancelled = true
                 return state.waiting.take().map { ($0.continuation, false) }
             }
-            state.writtenBytes += Int64(bytes.count)
+            state.writtenBytes += Int64(count)
             guard let waiting = state.waiting, waiting.bytes <= state.writtenBytes else {
                 return nil
             }
@@ -60,12 +119,6 @@ final class BodyStream: Sendable {
         }
         woken?.0.resume(returning: woken?.1 ?? false)
     }
-
-    /// True if every part is hashed while it arrives: the body has no bytes of an earlier attempt.
-    var hashesParts: Bool { hashes != nil }
-
-    /// Returns the SHA-256 of a part that has arrived, in hex; nil for another one.
-    func sha256(ofPart index: Int) -> String? { hashes?.digest(ofPart: index)?.description }
 
     /// Waits until the file has its first `bytes`; returns false if it will not. One caller at a
     /// time.
@@ -107,52 +160,5 @@ final class BodyStream: Sendable {
             return .failure(Failure(.workerInternal, "a stream was not started"))
         }
         return await task.value
-    }
-}
-
-/// The SHA-256 of each part of a body, computed while it arrives. Safe from any thread.
-private final class PartHashes: Sendable {
-    fileprivate struct State: ~Copyable {
-        var finished: [SHA256Digest] = []
-        var hasher = SHA256Hasher()
-        /// Bytes until the end of the present part, and of the body.
-        var restOfPart: Int64
-        var restOfBody: Int64
-    }
-
-    private let partBytes: Int64
-    private let state: Mutex<State>
-
-    init(totalBytes: Int64, partBytes: Int64) {
-        self.partBytes = partBytes
-        state = Mutex(State(restOfPart: min(partBytes, totalBytes), restOfBody: totalBytes))
-    }
-
-    /// Returns the digest of a part that has arrived; nil for another one.
-    func digest(ofPart index: Int) -> SHA256Digest? {
-        state.withLock { state in
-            state.finished.indices.contains(index) ? state.finished[index] : nil
-        }
-    }
-
-    /// Adds the next bytes of the body.
-    func update(_ bytes: UnsafeRawBufferPointer) {
-        state.withLock { $0.update(bytes, partBytes: partBytes) }
-    }
-}
-
-extension PartHashes.State {
-    fileprivate mutating func update(_ bytes: UnsafeRawBufferPointer, partBytes: Int64) {
-        var rest = bytes
-        while !rest.isEmpty, restOfPart > 0 {
-            let count = Int(min(Int64(rest.count), restOfPart))
-            hasher.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            restOfPart -= Int64(count)
-            restOfBody -= Int64(count)
-            guard restOfPart == 0 else { return }
-            finished.append(hasher.finish())
-            restOfPart = min(partBytes, restOfBody)
-        }
     }
 }

@@ -33,6 +33,8 @@ struct SpooledBody: Sendable {
     let partBytes: Int64
     /// Number of its first part.
     var firstNumber = 1
+    /// Returns the start that the file no longer has.
+    var released: @Sendable () -> SentStart? = { nil }
     /// Nil for a body that is received already.
     var stream: BodyStream?
     let isOurs: @Sendable () -> Bool
@@ -63,10 +65,24 @@ extension S3Storage {
     ) async throws(Failure) -> SentBody? {
         let result = await withTaskGroup(of: Result<UploadedPart?, Failure>.self) { group in
             var collected = CollectedParts()
-            var whole = SHA256Hasher()
+            var read = DigestSet()
+            read.beginParts()
+            var first = 0
+            if let released = body.released() {
+                guard let parts = released.parts(of: known, partBytes: body.partBytes),
+                    let resumed = DigestSet(resuming: released.state)
+                else { return Result<SentBody?, Failure>.failure(Self.partsLost(key)) }
+                for part in parts { collected.add(.success(part)) }
+                read = resumed
+                first = parts.count
+                body.stream?.begin(having: parts)
+            } else {
+                body.stream?.begin(having: [])
+            }
+            // A body is hashed as it arrives either from its start or not at all.
+            var isRead = true
             var running = 0
-            let isHashed = body.stream?.hashesParts ?? false
-            for index in 0..<body.partCount {
+            for index in first..<body.partCount {
                 if running == Self.partsAtATime, let part = await group.next() {
                     running -= 1
                     collected.add(part)
@@ -79,22 +95,24 @@ extension S3Storage {
                 }
                 let content = UploadBody.file(
                     body.file, offset: range.lowerBound, count: Int(range.count))
+                let received = body.stream?.sha256(ofPart: index)
+                if index == first { isRead = received == nil }
                 let hash =
-                    isHashed
-                    ? Self.hash(ofPart: index, in: body.stream)
-                    : Self.hash(body.file, range, &whole)
+                    isRead ? Self.hash(body.file, range, &read) : Self.require(received)
                 running += 1
                 let number = body.firstNumber + index
                 group.addTask {
                     do throws(Failure) {
                         let hash = try hash.get()
                         if let known = known[number], try Self.isSame(known, body, range, hash) {
+                            body.stream?.sent(index, etag: known.etag)
                             return .success(known)
                         }
-                        return .success(
-                            try await self.client.putPart(
-                                key, upload: upload, number: number, content, sha256: hash,
-                                isWanted: body.isOurs))
+                        let part = try await self.client.putPart(
+                            key, upload: upload, number: number, content, sha256: hash,
+                            isWanted: body.isOurs)
+                        if let part { body.stream?.sent(index, etag: part.etag) }
+                        return .success(part)
                     } catch {
                         return .failure(error)
                     }
@@ -102,33 +120,34 @@ extension S3Storage {
             }
             for await part in group { collected.add(part) }
             let proof: SentBody.Proof =
-                isHashed ? .received : .read(sha256: whole.finish().description)
+                isRead ? .read(sha256: read.finish().sha256.description) : .received
             return collected.result(upload, proof)
         }
         return try result.get()
     }
 
-    private static func hash(
-        ofPart index: Int, in stream: BodyStream?
-    ) -> Result<String, Failure> {
-        guard let hash = stream?.sha256(ofPart: index) else {
-            return .failure(Failure(.workerInternal, "a part that has arrived is not hashed"))
-        }
-        return .success(hash)
+    /// The start of a file is neither in the spool nor in the bucket.
+    private static func partsLost(_ key: String) -> Failure {
+        Failure(
+            .integrityMultipartMismatch,
+            "\(Redaction.path(key)): the bucket has lost parts of its upload; the next attempt fetches the file from its start"
+        )
     }
 
-    /// Reads a part for its digest, and adds it to that of the whole.
+    private static func require(_ received: String?) -> Result<String, Failure> {
+        guard let received else {
+            return .failure(Failure(.workerInternal, "a part that has arrived is not hashed"))
+        }
+        return .success(received)
+    }
+
+    /// Reads a part for its digest, as the next part of the whole.
     private static func hash(
-        _ file: FileDescriptor, _ range: Range<Int64>, _ whole: inout SHA256Hasher
+        _ file: FileDescriptor, _ range: Range<Int64>, _ read: inout DigestSet
     ) -> Result<String, Failure> {
-        var part = SHA256Hasher()
         do throws(Failure) {
-            // Both digests of a block while it is in the cache.
-            try forEachBlock(of: file, range) { block in
-                part.update(block)
-                whole.update(block)
-            }
-            return .success(part.finish().description)
+            try forEachBlock(of: file, range) { read.update($0) }
+            return .success(read.finishPart().description)
         } catch {
             return .failure(error)
         }

@@ -184,8 +184,7 @@ extension S3Storage {
 /// The digests of a file and of its parts while it is read.
 private final class PartsReading: Sendable {
     private struct State: ~Copyable {
-        var whole: DigestSet?
-        var part = SHA256Hasher()
+        var digests: DigestSet
         var index = 0
         var restBytes: Int64 = 0
         var isWrong = false
@@ -196,16 +195,14 @@ private final class PartsReading: Sendable {
 
     init(_ parts: [CheckedPart], _ algorithms: Set<DigestAlgorithm>) {
         self.parts = parts
-        state = Mutex(
-            State(
-                whole: DigestSet(algorithms.subtracting([.sha256])),
-                restBytes: parts.first?.length ?? 0))
+        var digests = DigestSet(algorithms.subtracting([.sha256]))
+        digests.beginParts()
+        state = Mutex(State(digests: digests, restBytes: parts.first?.length ?? 0))
     }
 
     /// Returns false once the bytes are not those of the parts.
     func update(_ block: UnsafeRawBufferPointer) -> Bool {
         state.withLock { state in
-            state.whole?.update(block)
             var rest = block
             while !rest.isEmpty, !state.isWrong {
                 guard state.index < parts.count else {
@@ -213,11 +210,11 @@ private final class PartsReading: Sendable {
                     break
                 }
                 let count = min(rest.count, Int(state.restBytes))
-                state.part.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                state.digests.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 state.restBytes -= Int64(count)
                 guard state.restBytes == 0 else { continue }
-                state.isWrong = state.part.finish() != parts[state.index].digest
+                state.isWrong = state.digests.finishPart() != parts[state.index].digest
                 state.index += 1
                 state.restBytes = state.index < parts.count ? parts[state.index].length : 0
             }
@@ -228,10 +225,8 @@ private final class PartsReading: Sendable {
     /// Returns SHA-256 and the further digests; nil if the parts differ.
     func finish() -> [ExpectedDigest]? {
         state.withLock { state in
-            guard !state.isWrong, state.index == parts.count, var whole = state.whole.take() else {
-                return nil
-            }
-            let computed = whole.finish()
+            guard !state.isWrong, state.index == parts.count else { return nil }
+            let computed = state.digests.finish()
             return [ExpectedDigest(computed.sha256)] + computed.others
         }
     }

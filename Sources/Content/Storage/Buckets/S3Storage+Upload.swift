@@ -10,9 +10,11 @@ extension S3Storage {
     ///
     /// - Parameters:
     ///   - written: Bytes of an earlier attempt in the object.
+    ///   - kept: The file keeps its start until so many bytes have arrived.
     ///   - isOurs: As that of `upload`.
     package func stream(
-        _ object: PendingObject, bytes: Int64, written: Int64 = 0, by attempt: ObjectAttempt,
+        _ object: PendingObject, bytes: Int64, written: Int64 = 0, kept: Int64 = 0,
+        by attempt: ObjectAttempt,
         isOurs: @escaping @Sendable () -> Bool
     ) {
         guard bytes > Self.partBytes, case .key(let key) = object.destination,
@@ -22,12 +24,15 @@ extension S3Storage {
         let name = self.key(key)
         let partBytes = Self.partBytes(of: bytes)
         let stream = BodyStream(
-            totalBytes: bytes, writtenBytes: written, partBytes: partBytes
+            totalBytes: bytes, writtenBytes: written, partBytes: partBytes, keptBytes: kept,
+            noteSent: { [weak object] in if isOurs() { object?.noteSent() } }
         ) {
             try? await self.removeUpload(of: name, by: .attempt(attempt))
         }
         let body = SpooledBody(
-            file: file, bytes: bytes, partBytes: partBytes, stream: stream, isOurs: isOurs)
+            file: file, bytes: bytes, partBytes: partBytes,
+            released: { [weak object] in object?.released },
+            stream: stream, isOurs: isOurs)
         object.send(with: stream)
         stream.start {
             do throws(Failure) {
@@ -63,7 +68,7 @@ extension S3Storage {
             case .key(let key):
                 try await store(
                     file, stored, under: self.key(key), by: attempt, isOurs,
-                    sentBy: object.bodyStream)
+                    released: { object.endReleases() }, sentBy: object.bodyStream)
             case .uploadedPart(let multipart, let offset):
                 try await sendPart(file, stored, of: multipart, at: offset, isOurs)
             case .multipart:
@@ -80,11 +85,16 @@ extension S3Storage {
     func store(
         _ file: FileDescriptor, _ stored: StoredObject, under key: String,
         by attempt: ObjectAttempt,
-        _ isOurs: @escaping @Sendable () -> Bool, sentBy stream: BodyStream? = nil
+        _ isOurs: @escaping @Sendable () -> Bool,
+        released: @escaping @Sendable () -> SentStart? = { nil },
+        sentBy stream: BodyStream? = nil
     ) async throws(Failure) {
         try Self.require(bytes: stored.bytes)
         guard stored.bytes <= Self.partBytes else {
-            return try await storeInParts(file, stored, under: key, attempt, stream, isOurs)
+            let body = SpooledBody(
+                file: file, bytes: stored.bytes, partBytes: Self.partBytes(of: stored.bytes),
+                released: released, isOurs: isOurs)
+            return try await storeInParts(body, stored, under: key, attempt, stream)
         }
         try await budget.with(Int(stored.bytes)) { () async -> Result<Void, Failure> in
             do throws(Failure) {
@@ -125,12 +135,9 @@ extension S3Storage {
     /// A record in the bucket names the upload, so that another worker that has the same bytes sends
     /// only the parts that are missing.
     private func storeInParts(
-        _ file: FileDescriptor, _ stored: StoredObject, under key: String, _ attempt: ObjectAttempt,
-        _ stream: BodyStream?, _ isOurs: @escaping @Sendable () -> Bool
+        _ body: SpooledBody, _ stored: StoredObject, under key: String, _ attempt: ObjectAttempt,
+        _ stream: BodyStream?
     ) async throws(Failure) {
-        let body = SpooledBody(
-            file: file, bytes: stored.bytes, partBytes: Self.partBytes(of: stored.bytes),
-            isOurs: isOurs)
         // What failed while the body arrived may succeed now.
         var sent = stream?.totalBytes == stored.bytes ? try? await stream?.result().get() : nil
         for _ in 0..<Self.maximumUploads {
@@ -147,7 +154,7 @@ extension S3Storage {
                 try? await client.delete([recordKey(of: key)])
                 throw Failure(.storageIO, "a body in the spool has changed since it was received")
             }
-            if try await publish(whole, stored, under: key, isOurs) { return }
+            if try await publish(whole, stored, under: key, body.isOurs) { return }
             sent = nil
             try? await client.abort(key, upload: whole.upload)
             try? await client.delete([recordKey(of: key)])

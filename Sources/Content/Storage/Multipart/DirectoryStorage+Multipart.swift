@@ -174,20 +174,19 @@ extension DirectoryStorage {
         guard status.kind == .regular, status.bytes == totalBytes else {
             throw mismatch("the file has \(status.bytes) of \(totalBytes) bytes")
         }
-        var whole = DigestSet(algorithms)
-        var single = SHA256Hasher()
+        var digests = DigestSet(algorithms)
+        digests.beginParts()
         for part in parts {
             let isThere = try asFailure { () throws(SystemError) in
-                try file.forEachBlock(offset: part.offset, length: part.length) { block in
-                    whole.update(block)
-                    single.update(block)
+                try file.forEachBlock(offset: part.offset, length: part.length) {
+                    digests.update($0)
                 }
             }
-            guard isThere, single.finish() == part.digest else {
+            guard isThere, digests.finishPart() == part.digest else {
                 throw mismatch("the bytes of the part at \(part.offset) differ from the record")
             }
         }
-        let computed = whole.finish()
+        let computed = digests.finish()
         return ComputedDigests(
             totalBytes: totalBytes, digests: [ExpectedDigest(computed.sha256)] + computed.others)
     }

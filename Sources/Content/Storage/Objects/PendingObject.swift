@@ -34,6 +34,8 @@ package final class PendingObject: Sendable {
     private let fileOffset: Int64
     private let isStreamed = Atomic<Bool>(false)
     private let stream = Mutex<BodyStream?>(nil)
+    private let releasedStart = Mutex<SentStart?>(nil)
+    private let renewal = Mutex<(@Sendable (PendingObject) -> Void)?>(nil)
     private let isSettled = Atomic<Bool>(false)
     private let isDisowned = Atomic<Bool>(false)
 
@@ -66,10 +68,55 @@ package final class PendingObject: Sendable {
         try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: position) }
         range.update(bytes, at: offset)
         if isStreamed.load(ordering: .acquiring) {
-            bodyStream?.wrote(bytes, at: position)
+            bodyStream?.wrote(bytes.count, at: position)
         }
         try space.wrote(bytes.count)
     }
+
+    /// The parts in which a body is sent while it arrives; nil if it is sent as a whole.
+    package var sentParts: PartBoundaries? { bodyStream?.parts }
+
+    /// Records the digest of one of these parts, before its last bytes are written. For a body that is
+    /// hashed from its start; parts of others are read for their digests.
+    package func hashed(part index: Int, as hash: PartHash) { bodyStream?.hashed(index, hash) }
+
+    /// The start of the body that its file no longer has, because the bucket has it.
+    var released: SentStart? { releasedStart.withLock { $0 } }
+
+    /// Returns the start within the first `bytes` that the bucket has; at least the released one.
+    func sentStart(within bytes: Int64) -> SentStart? {
+        let sent = bodyStream?.sentStart(within: bytes)
+        guard let released else { return sent }
+        return sent.map { $0.bytes > released.bytes ? $0 : released } ?? released
+    }
+
+    /// Lets the stream, which has ended, release nothing more; returns what it has released. Blocks
+    /// for the write of a record.
+    func endReleases() -> SentStart? {
+        bodyStream?.cancel()
+        record.wait()
+        return released
+    }
+
+    /// Frees the space of a start that is sent, after it was recorded.
+    func release(_ start: SentStart) {
+        let before = releasedStart.withLock { present in
+            defer { present = start }
+            return present?.bytes ?? 0
+        }
+        descriptor.giveBack(offset: before, length: start.bytes - before)
+    }
+
+    /// Calls `renewal` when the bucket has more of the object.
+    func renewsRecord(_ renewal: @escaping @Sendable (PendingObject) -> Void) {
+        self.renewal.withLock { $0 = renewal }
+    }
+
+    /// Records that the bucket has more of it, if its progress is recorded. Blocks.
+    func noteSent() { renewal.withLock { $0 }?(self) }
+
+    /// Takes over a file whose start an earlier attempt has released.
+    func take(released start: SentStart?) { releasedStart.withLock { $0 = start } }
 
     /// The upload that sends the bytes while they are written; nil for none.
     var bodyStream: BodyStream? { stream.withLock { $0 } }
@@ -80,7 +127,11 @@ package final class PendingObject: Sendable {
             defer { present = stream }
             return present
         }
-        old?.cancel()
+        if let old {
+            old.cancel()
+            // It may be releasing space.
+            record.wait()
+        }
         isStreamed.store(true, ordering: .releasing)
     }
 

@@ -65,16 +65,26 @@ extension DirectoryStorage {
         }
     }
 
+    /// Writes a record with the start that is sent, and then frees the space of that; without
+    /// `record`, the latest one if more is sent since.
     private func write(
-        _ record: PartialRecord, isClosed: Bool, of object: PendingObject,
+        _ record: PartialRecord?, isClosed: Bool, of object: PendingObject,
         _ identity: PartialIdentity, _ attempt: ObjectAttempt
     ) throws(Failure) {
         let name = "\(identity.name)-\(attempt.temporaryName)"
-        let bytes = PartialRecordText(record, of: attempt.owner, isClosed: isClosed).bytes
-        guard bytes.count <= PartialRecordText.maximumBytes else {
-            throw Failure(.storageIO, "a record of \(bytes.count) bytes")
-        }
-        try object.record.write(name, bytes: record.bytes, isLast: isClosed) { () throws(Failure) in
+        try object.record.write(name, isLast: isClosed) { latest in
+            guard var next = record ?? latest else { return nil }
+            if record == nil, let sent = object.bodyStream?.sentStart() {
+                next.advance(to: sent)
+            } else {
+                next.sent = object.sentStart(within: next.bytes)
+            }
+            return next
+        } _: { (record) throws(Failure) in
+            let bytes = PartialRecordText(record, of: attempt.owner, isClosed: isClosed).bytes
+            guard bytes.count <= PartialRecordText.maximumBytes else {
+                throw Failure(.storageIO, "a record of \(bytes.count) bytes")
+            }
             try asFailure { () throws(SystemError) in
                 // Overwritten, never truncated first: an existing record stays valid.
                 let file = try object.site.partial.open(name, O_WRONLY | O_CREAT, mode: 0o600)
@@ -83,6 +93,11 @@ extension DirectoryStorage {
                 }
                 try file.truncate(to: Int64(bytes.count))
             }
+            if let sent = record.sent { object.release(sent) }
+        }
+        guard !isClosed else { return }
+        object.renewsRecord { object in
+            try? self.write(nil, isClosed: false, of: object, identity, attempt)
         }
     }
 

@@ -18,6 +18,8 @@ package struct PartialRecord: Hashable, Sendable {
     package var source: SHA256Digest
     /// Digests that the origin stated of the whole object.
     package var digests: [ExpectedDigest]
+    /// The start that is in the bucket, not in the file; at most `bytes` long.
+    package var sent: SentStart?
 
     package init(
         bytes: Int64, sha256: SHA256Digest, totalBytes: Int64, validator: String,
@@ -35,6 +37,14 @@ package struct PartialRecord: Hashable, Sendable {
 extension PartialRecord {
     /// Missing bytes of a whole object.
     package var restBytes: Int64 { totalBytes - bytes }
+
+    /// Records a start that is sent, and at least its bytes.
+    mutating func advance(to start: SentStart) {
+        sent = start
+        guard start.bytes > bytes else { return }
+        bytes = start.bytes
+        sha256 = start.sha256
+    }
 
     /// True for a complete body, which was received but not stored.
     ///
@@ -186,7 +196,8 @@ struct PartialRecordText {
                 "sha256 \(record.sha256)", "total \(record.totalBytes)",
                 "source \(record.source)", "validator \(record.validator)",
             ] + (owner.cluster.map { ["cluster \($0)"] } ?? [])
-            + record.digests.map { "digest \($0)" } + ["end"]
+            + record.digests.map { "digest \($0)" }
+            + (record.sent.map { ["sent \($0.bytes) \($0.state.hex) \($0.tags)"] } ?? []) + ["end"]
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
 
@@ -221,5 +232,12 @@ struct PartialRecordText {
         record = PartialRecord(
             bytes: count, sha256: sha256, totalBytes: total, validator: String(validator),
             source: source, digests: digests)
+        guard let sent = fields["sent"] else { return }
+        let words = sent.split(separator: " ")
+        guard words.count == 3, let bytes = Int64(words[0]), bytes > 0, bytes <= count,
+            let state = SHA256State(hex: words[1], byteCount: bytes),
+            let tags = SHA256Digest(hex: words[2])
+        else { return nil }
+        record.sent = SentStart(state: state, tags: tags)
     }
 }

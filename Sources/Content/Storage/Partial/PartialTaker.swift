@@ -18,6 +18,16 @@ struct PartialTaker {
     /// Length of the part; nil for a whole object.
     var wantedBytes: Int64?
 
+    /// Bytes that its file does not have, because the bucket has them.
+    private var releasedBytes: Int64 { text.record.sent?.bytes ?? 0 }
+
+    /// Returns digests that continue after the released bytes; nil if they cannot.
+    private func beginDigests() -> DigestSet? {
+        guard let sent = text.record.sent else { return DigestSet(algorithms) }
+        guard algorithms.subtracting([.sha256]).isEmpty else { return nil }
+        return DigestSet(resuming: sent.state)
+    }
+
     private var restBytes: Int64 { (wantedBytes ?? text.record.totalBytes) - text.record.bytes }
 
     /// Name of the earlier attempt's temporary file.
@@ -117,7 +127,10 @@ struct PartialTaker {
     ) throws(Failure) -> PartialBody? {
         try checkRoom()
         let object: PendingObject
-        var digests = DigestSet(algorithms)
+        guard var digests = beginDigests() else {
+            remove()
+            return nil
+        }
         do throws(Failure) {
             let own = ownName
             let file = try asFailure { () throws(SystemError) in
@@ -128,6 +141,7 @@ struct PartialTaker {
             }
             object = PendingObject(
                 destination: destination, descriptor: file, site: site, temporaryName: own)
+            object.take(released: text.record.sent)
             // A dropped object removes its file.
             guard hash(file, at: 0, into: &digests) else {
                 removeRecord()
@@ -197,13 +211,17 @@ struct PartialTaker {
         } catch {
             return try giveUp(emptied, record, error)
         }
-        var digests = DigestSet(algorithms)
+        object.take(released: text.record.sent)
+        guard var digests = beginDigests() else {
+            object.discard()
+            return try giveUp(emptied, record, nil)
+        }
         let end = copy(file, to: object, into: &digests, emptying: true)
         guard let end, digests.sha256SoFar() == text.record.sha256 else {
             return try giveUp(emptied, record, nil)
         }
         if let failure = end.failure {
-            guard Self.isOfSpace(failure), end.bytes > 0 else {
+            guard Self.isOfSpace(failure), end.bytes > releasedBytes else {
                 object.discard()
                 return try giveUp(emptied, record, failure)
             }
@@ -245,8 +263,9 @@ struct PartialTaker {
             let object = try? storage.createTemporary(
                 ownName, for: destination, reservingBytes: wantedBytes ?? text.record.totalBytes)
         else { return nil }
-        var digests = DigestSet(algorithms)
-        guard let end = copy(file, to: object, into: &digests), end.failure == nil,
+        object.take(released: text.record.sent)
+        guard var digests = beginDigests(), let end = copy(file, to: object, into: &digests),
+            end.failure == nil,
             digests.sha256SoFar() == text.record.sha256
         else { return nil }
         return PartialBody(object: object, record: text.record, digests: digests)
@@ -269,8 +288,10 @@ struct PartialTaker {
         _ file: FileDescriptor, to object: PendingObject, into digests: inout DigestSet,
         emptying: Bool = false
     ) -> CopyEnd? {
-        var end = CopyEnd(sha256: text.record.sha256)
-        let isThere = try? file.forEachBlock(offset: 0, length: text.record.bytes) { block in
+        var end = CopyEnd(bytes: releasedBytes, sha256: text.record.sha256)
+        let isThere = try? file.forEachBlock(
+            offset: releasedBytes, length: text.record.bytes - releasedBytes
+        ) { block in
             if end.failure == nil {
                 do throws(Failure) {
                     try object.write(block, at: object.destination.fileOffset + end.bytes)
@@ -290,7 +311,9 @@ struct PartialTaker {
     private func hash(
         _ file: FileDescriptor, at offset: Int64, into digests: inout DigestSet
     ) -> Bool {
-        let isThere = try? file.forEachBlock(offset: offset, length: text.record.bytes) { block in
+        let isThere = try? file.forEachBlock(
+            offset: offset + releasedBytes, length: text.record.bytes - releasedBytes
+        ) { block in
             digests.update(block)
         }
         return isThere == true && digests.sha256SoFar() == text.record.sha256

@@ -74,6 +74,7 @@ extension ActiveTransfer {
         let resumed = partial?.record.bytes ?? 0
         var receiving = receiving
         watch.receive(from: resumed)
+        if resumed == 0 { receiving.body.beginParts() }
         if let wanted = receiving.terms.wantedBytes, wanted - resumed >= Self.backgroundHashBytes {
             receiving.body.digests.hashInBackground()
         }

@@ -12,8 +12,8 @@ import Synchronization
 /// before an engine is released.
 package final class TransferEngine: Sendable {
     package struct Options: Sendable {
-        /// Number of threads; by default one per core, but never more than connections.
-        package var loops = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
+        /// Number of threads; by default one per usable CPU, but never more than connections.
+        package var loops = UsableCPUs.count
         /// Maximum of simultaneous transfers, and so of connections, over all loops.
         package var connections = 32
         /// Maximum of these to one host and port; 0 for no separate limit.

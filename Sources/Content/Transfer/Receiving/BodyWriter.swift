@@ -31,7 +31,7 @@ final class BodyWriter {
 
     /// Writes a block at its offset in the object; returns the seconds that a sink took.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) -> Double {
-        digests.update(bytes)
+        hash(bytes, at: offset)
         if let object {
             try object.write(bytes, at: offset)
         } else if let sink {
@@ -42,6 +42,21 @@ final class BodyWriter {
             memory.append(contentsOf: bytes)
         }
         return 0
+    }
+
+    /// Computes the digests of the parts in which the object is sent. Before the first byte.
+    func beginParts() {
+        if object?.sentParts != nil { digests.beginParts() }
+    }
+
+    private func hash(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
+        guard digests.hasParts, let parts = object?.sentParts else { return digests.update(bytes) }
+        parts.forEachPiece(of: bytes, at: offset) { piece, ended in
+            digests.update(piece)
+            guard let ended else { return }
+            object?.hashed(
+                part: ended, as: PartHash(digest: digests.finishPart(), state: digests.state()))
+        }
     }
 
     /// Removes and returns the digests so far, for the next attempt.
