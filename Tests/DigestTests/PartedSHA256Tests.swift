@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func aMessageWithoutPartsHasNone() {
-        var digest = PartedSHA256.whole(SHA256Hasher())
+        var digest = PartedSHA256()
         Self.bytes.withUnsafeBytes { digest.update($0) }
         #expect(digest.finishPart() == nil)
         let whole = digest.finish()

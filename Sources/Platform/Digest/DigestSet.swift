@@ -95,7 +95,7 @@ package struct DigestSet: ~Copyable, Sendable {
 
 /// The digests of a `DigestSet`. Used by one thread at a time; it may move between threads.
 struct DigestHashers: ~Copyable, Sendable {
-    private var sha256 = PartedSHA256.whole(SHA256Hasher())
+    private var sha256 = PartedSHA256()
     private var others: [StreamDigest]
     private var crc32c: CRC32C?
     private var checksums: [(algorithm: DigestAlgorithm, crc: TableCRC)]

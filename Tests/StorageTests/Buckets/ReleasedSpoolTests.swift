@@ -139,6 +139,24 @@ struct ReleasedSpoolTests {
         #expect(try await bucket.keys().isEmpty)
     }
 
+    /// The next upload of the same stream does not send the freed space for its first parts.
+    @Test(arguments: S3Server.installed)
+    func aStreamWhoseUploadIsLostStoresNothing(_ kind: S3Server.Kind) async throws {
+        let bucket = try Bucket(try await S3Server.shared(kind).url("released-forgotten"))
+        let (object, record, upload) = try await Self.begin(in: bucket)
+        try await bucket.storage.client.abort(upload.key, upload: upload.uploadID)
+        let last = Self.body[Int(Self.sentBytes)...]
+        object.hashed(part: 2, as: PartHash(digest: SHA256Digest(hashing: Array(last)), state: nil))
+        try Self.body[Int(record.bytes)...].withUnsafeBytes {
+            try object.write($0, at: record.bytes)
+        }
+        let failure = await #expect(throws: Failure.self) {
+            try await bucket.store(object, BucketTests.stored(Self.body))
+        }
+        #expect(failure?.code == .integrityMultipartMismatch)
+        #expect(try await bucket.keys().isEmpty)
+    }
+
     /// An attempt at other bytes of the same length has written to the same upload.
     @Test(arguments: S3Server.installed)
     func aBodyWithOthersPartsIsNotStored(_ kind: S3Server.Kind) async throws {
