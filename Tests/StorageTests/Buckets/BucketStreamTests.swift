@@ -97,7 +97,7 @@ import Testing
         let (whole, again) = try await Self.begin("big", in: second)
         #expect(again.state == record.state)
         try await Self.finish(whole, in: second)
-        #expect(await second.has("big", Self.body))
+        #expect(await second.holds("big", Self.body))
         #expect(try await second.storage.client.uploads(prefix: record.key).isEmpty)
     }
 

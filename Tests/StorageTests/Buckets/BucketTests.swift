@@ -64,6 +64,16 @@ import Testing
                 == stored(bytes)
         }
 
+        /// True if the object has these very bytes, which are read for it: MD5 is recorded nowhere.
+        func holds(_ key: String, _ bytes: [UInt8]) async -> Bool {
+            var digests = DigestSet([.md5])
+            bytes.withUnsafeBytes { digests.update($0) }
+            let expected = digests.finish()
+            return await storage.reuse(
+                key: key, bytes: Int64(bytes.count),
+                digests: expected.others + [ExpectedDigest(expected.sha256)]) == stored(bytes)
+        }
+
         func keys() async throws -> [String] {
             var (keys, after) = ([String](), String?.none)
             repeat {
